@@ -47,6 +47,6 @@ pub use r_hat::r_hat;
 pub(crate) use rank::average_ranks;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{
-    Certificate, ChainRecord, Decision, Diagnosis, Evidence, Grade, Kind, LikelihoodFacts,
-    PriorRange, Pull, RunFacts, SearchFacts, Severity, Verdict, diagnose,
+    Certificate, ChainRecord, Conflict, Decision, Diagnosis, Evidence, Grade, Kind,
+    LikelihoodFacts, PriorRange, Pull, RunFacts, SearchFacts, Severity, Verdict, diagnose,
 };

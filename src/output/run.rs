@@ -9,8 +9,8 @@ use super::prior::prior_ranges;
 use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
 use super::unfinished::is_unfinished;
 use crate::diagnostics::{
-    Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, Pull, RunFacts, SearchFacts,
-    Summary, bracket_name, diagnose,
+    Certificate, ChainRecord, Conflict, Diagnosis, Evidence, LikelihoodFacts, Pull, RunFacts,
+    SearchFacts, Summary, bracket_name, diagnose,
 };
 use crate::sampler::{self, Algorithm, DEFAULT_MAX_DEPTH, Setting};
 
@@ -306,6 +306,13 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         names.filter_map(Value::as_str).map(bracket_name).collect()
     };
     let (certificate, clipped) = (&start["certificate"], &start["clipped"]);
+    let conflicts = start["conflicts"].as_array().into_iter().flatten();
+    let conflict = |conflict: &Value| Conflict {
+        name: bracket_name(conflict["name"].as_str().unwrap_or_default()),
+        sds: number(&conflict["sds"], f64::INFINITY),
+        prior_sds: number(&conflict["prior_sds"], f64::INFINITY),
+        moved: number(&conflict["moved"], f64::INFINITY),
+    };
     is_of_likelihood(start).then(|| LikelihoodFacts {
         coordinates: start["coordinates"].as_u64().unwrap_or(0),
         last_step: figure("last_step", f64::MAX),
@@ -321,6 +328,7 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         has_law: start["information"] != "second derivatives",
         centre_sd: figure("centre_sd", f64::INFINITY),
         open: [names("open_below"), names("open_above")],
+        conflicts: conflicts.map(conflict).collect(),
         certificate: certificate.is_object().then(|| Certificate {
             p: number(&certificate["p"], 0.0),
             noise: number(&certificate["noise"], f64::INFINITY),

@@ -97,6 +97,8 @@ pub struct LikelihoodFacts {
     /// The parameters (bracket form) whose likelihood hardly falls off below, and above: how far out the truth may
     /// be on that side is hidden by noise.
     pub open: [Vec<String>; 2],
+    /// The parameters about which the records contradict the prior.
+    pub conflicts: Vec<Conflict>,
     /// The result of the fresh look at the centre; none where an interruption has lost it.
     pub certificate: Option<Certificate>,
 }
@@ -114,6 +116,20 @@ impl LikelihoodFacts {
 pub struct Pull {
     pub sds: f64,
     pub noise: f64,
+}
+
+/// A parameter of which records and prior do not agree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conflict {
+    /// In bracket form.
+    pub name: String,
+    /// How far the place that the search has found is from the prior's middle, in standard deviations of what the
+    /// prior says about that place and its noise.
+    pub sds: f64,
+    /// The same in the prior's own standard deviations.
+    pub prior_sds: f64,
+    /// How far the draws are from that place, in their standard deviations.
+    pub moved: f64,
 }
 
 /// A fresh look at the centre.

@@ -18,6 +18,7 @@ fn agreed() -> LikelihoodFacts {
         seen: true,
         has_law: true,
         open: [Vec::new(), Vec::new()],
+        conflicts: Vec::new(),
         centre_sd: 0.5,
         certificate: Some(Certificate { p: 0.4, noise: 6.0 }),
     }
@@ -422,6 +423,7 @@ fn all_that_rounds_can_have_wrong_is_said_at_once_the_worst_first() {
         has_law: false,
         centre_sd: f64::INFINITY,
         open: [Vec::new(), Vec::new()],
+        conflicts: Vec::new(),
         certificate: Some(Certificate {
             p: 1e-9,
             noise: 6.0,
@@ -443,4 +445,44 @@ fn all_that_rounds_can_have_wrong_is_said_at_once_the_worst_first() {
     for word in OTHERS {
         assert!(!text.contains(word), "`{word}` in {text}");
     }
+}
+
+// If it failed: draws that follow a wrong prior, as narrow as if the records agreed with it, would be used; or a prior that
+// is right would be blamed for its weight.
+#[test]
+fn a_prior_that_outweighs_the_records_is_a_problem() {
+    let conflict = |sds: f64, prior_sds: f64, moved: f64| Conflict {
+        name: "beta[1]".to_owned(),
+        sds,
+        prior_sds,
+        moved,
+    };
+    let beside = |conflicts: &[Conflict]| {
+        let mut likelihood = agreed();
+        likelihood.conflicts = conflicts.to_vec();
+        from(likelihood)
+    };
+    for far in [conflict(4.1, 4.5, 3.2), conflict(0.5, 9.0, 20.0)] {
+        let verdict = of_kind(
+            &beside(&[far, conflict(9.0, 9.0, 1.0)]),
+            Kind::PriorConflict,
+        );
+        assert_eq!(verdict.severity, Severity::Problem);
+        assert_eq!(verdict.parameters, ["beta[1]"]);
+        assert!(
+            verdict.sentence.contains("prior of beta[1]: they led"),
+            "{}",
+            verdict.sentence
+        );
+    }
+    let both = beside(&[conflict(9.0, 9.0, 4.0), conflict(9.0, 9.0, 5.0)]);
+    let verdict = of_kind(&both, Kind::PriorConflict);
+    assert!(
+        verdict.sentence.contains("and of 1 other parameter"),
+        "{}",
+        verdict.sentence
+    );
+    let silent = [conflict(3.9, 5.9, 30.0), conflict(30.0, 30.0, 2.9)];
+    let diagnosis = diagnose(&beside(&silent));
+    assert!(!kinds(&diagnosis).contains(&Kind::PriorConflict));
 }

@@ -27,7 +27,8 @@ use serde_json::{Value, json};
 pub use convergence::Grade;
 use evidence::EvidenceView;
 pub use evidence::{
-    Certificate, ChainRecord, Evidence, LikelihoodFacts, PriorRange, Pull, RunFacts, SearchFacts,
+    Certificate, ChainRecord, Conflict, Evidence, LikelihoodFacts, PriorRange, Pull, RunFacts,
+    SearchFacts,
 };
 
 /// How bad it is; the worst first.
@@ -97,6 +98,7 @@ pub enum Kind {
     WidthUnknown,
     PriorWidth,
     BeyondPrior,
+    PriorConflict,
     OneSided,
     Convergence,
     NeverMoved,

@@ -19,7 +19,6 @@ use super::form::Form;
 use super::response::{RECORDS, Response};
 use super::search::Likelihood;
 use crate::density::{Density, Frame, Simulator};
-use crate::linear::Matrix;
 use crate::model::Parameter;
 use crate::privacy::{Expected, Look, Statistic, public_sum};
 use crate::sampler::prior::prior_curvature;
@@ -95,18 +94,12 @@ impl OpenSides {
 }
 
 impl Bend {
-    /// The bend of a likelihood whose centre has noise of this variance, in posterior variances, and of this covariance
-    /// in the form's coordinates.
-    pub fn of(
-        form: &Form,
-        density: &Density,
-        likelihood: &Likelihood,
-        (noise, error): (f64, &Matrix),
-    ) -> Bend {
+    /// The bend of a likelihood whose centre has noise of this variance, in posterior variances.
+    pub fn of(form: &Form, density: &Density, likelihood: &Likelihood, noise: f64) -> Bend {
         let Some(law) = form.law(density) else {
             return Bend::default();
         };
-        let moved = form.base.times(&likelihood.root);
+        let moved = form.base.times(&likelihood.centre);
         let origin = likelihood.origin.iter();
         let centre: Vec<f64> = origin.zip(moved).map(|(o, s)| o + s).collect();
         if !form.space.is_parameters() || !density.log_prior(&centre).is_finite() {
@@ -178,10 +171,10 @@ impl Bend {
             curves: curves.collect(),
             open: OpenSides::default(),
         };
-        let error = error.between(&form.base.transposed());
+        let without_noise = likelihood.known.inverse().between(&form.base.transposed());
         let precision = likelihood.precision.between(&form.lift);
         for j in 0..centre.len() {
-            if error[(j, j)] < BY_NOISE * covariance[(j, j)] {
+            if without_noise[(j, j)] > (1.0 - BY_NOISE) * covariance[(j, j)] {
                 continue;
             }
             // Others that move as well may make up for what is lost: either path can be the open one.
@@ -250,7 +243,12 @@ impl Bend {
 
 /// The output column of an unconstrained coordinate, and whether it grows if the coordinate is moved by `by`; `None` if
 /// the parameter has fewer coordinates than elements.
-fn column_of(density: &Density, at: &[f64], j: usize, by: f64) -> Option<(String, bool)> {
+pub(super) fn column_of(
+    density: &Density,
+    at: &[f64],
+    j: usize,
+    by: f64,
+) -> Option<(String, bool)> {
     let model = density.model();
     let own = |p: &&Parameter| (p.offset..p.offset + p.free_length).contains(&j);
     let parameter = model.parameters.iter().find(own)?;
@@ -385,6 +383,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linear::Matrix;
     use crate::model::{Constants, Model};
 
     // Where information is x^-3, and there is no noise, the likelihood is normal in log x.
@@ -420,14 +419,15 @@ mod tests {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let open = |share: f64, of_noise: f64| {
-            let variance = (share / form.base[(0, 0)]).powi(2);
-            let error = Matrix::diagonal(&[of_noise * variance]);
+            let precision = (share / form.base[(0, 0)]).powi(-2);
             let likelihood = Likelihood {
-                origin: form.origin(&density, &[-5.0]),
-                root: vec![0.0],
-                precision: Matrix::diagonal(&[variance.recip()]),
+                known: Matrix::diagonal(&[precision / (1.0 - of_noise)]),
+                ..Likelihood::around(
+                    form.origin(&density, &[-5.0]),
+                    Matrix::diagonal(&[precision]),
+                )
             };
-            Bend::of(&form, &density, &likelihood, (10.0, &error)).open
+            Bend::of(&form, &density, &likelihood, 10.0).open
         };
         let below = OpenSides {
             below: vec!["a.1".to_owned()],
@@ -450,13 +450,8 @@ mod tests {
         let form = Form::of(&density).unwrap();
         let covariance = Matrix::new(2, 2, |i, j| [[1.0, -1.8], [-1.8, 4.0]][i][j]);
         let precision = covariance.inverse().between(&form.base);
-        let error = precision.inverse();
-        let likelihood = Likelihood {
-            origin: form.origin(&density, &[-5.0, 0.0]),
-            root: vec![0.0; 2],
-            precision,
-        };
-        let bend = Bend::of(&form, &density, &likelihood, (1e6, &error));
+        let likelihood = Likelihood::around(form.origin(&density, &[-5.0, 0.0]), precision);
+        let bend = Bend::of(&form, &density, &likelihood, 1e6);
         let value = bend.at(&[-6.5, 0.0]).0[0];
         assert!(
             (value + 5.0 + 1.0 - (-1.5f64).exp()).abs() < 0.05,
@@ -475,15 +470,10 @@ mod tests {
         let form = Form::of(&density).unwrap();
         let centre = [0.5, -0.3];
         let precision = Matrix::diagonal(&[4.0, 4.0]).between(&form.base);
-        let error = precision.inverse();
-        let likelihood = Likelihood {
-            origin: form.origin(&density, &centre),
-            root: vec![0.0; 2],
-            precision,
-        };
+        let likelihood = Likelihood::around(form.origin(&density, &centre), precision);
         for by in [-0.9, -0.4, 0.3] {
             let bent = |noise: f64| {
-                let bend = Bend::of(&form, &density, &likelihood, (noise, &error));
+                let bend = Bend::of(&form, &density, &likelihood, noise);
                 let (values, _) = bend.at(&centre.map(|c| c + by));
                 [values[0] - centre[0], values[1] - centre[1]]
             };

@@ -9,6 +9,7 @@ use crate::density::{Censored, Density, Frame, Hazard, Law, NoLaw, Space};
 use crate::linear::Matrix;
 use crate::privacy::Expected;
 use blocks::Blocks;
+pub(super) use prior::middle_and_sd;
 
 /// The seed of the public randomness by which a model is looked at.
 const SEED: u64 = 1;

@@ -96,13 +96,13 @@ use crate::sampler::contract::schedule::Line;
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Looked, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
-use bend::Bend;
+use bend::{Bend, column_of};
 pub(crate) use form::Form;
 use form::Information;
 use lines::{MOST_NOISE, form_of, in_budget, known_form};
 use posterior::Posterior;
 use response::simulated;
-use search::{Ground, Search};
+use search::{Conflict, Ground, Search};
 use shares::Shares;
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -297,6 +297,7 @@ impl Learner for DpLaplace {
             shares,
             search,
             bend: OnceLock::new(),
+            conflicts: OnceLock::new(),
         }))
     }
 
@@ -315,6 +316,7 @@ impl Learner for DpLaplace {
                 shares,
                 search,
                 bend: OnceLock::new(),
+                conflicts: OnceLock::new(),
             }))
         } else {
             Err(SampleError::Unreadable)
@@ -354,6 +356,8 @@ struct Learning {
     search: Search,
     /// The bend of the final released likelihood, computed on first use.
     bend: OnceLock<Bend>,
+    /// Output columns (`beta.1`) of which the records contradict the prior.
+    conflicts: OnceLock<Vec<(String, Conflict)>>,
 }
 
 impl Beginning for Learning {
@@ -432,13 +436,20 @@ impl Beginning for Learning {
     ) -> Box<dyn Walker + 'a> {
         let likelihood = self.search.likelihood(&self.form, density);
         let noise = self.search.noise(&self.form);
-        let bend = (self.bend).get_or_init(|| {
-            let noise = (noise, &self.search.belief);
-            Bend::of(&self.form, density, &likelihood, noise)
+        let bend = (self.bend).get_or_init(|| Bend::of(&self.form, density, &likelihood, noise));
+        self.conflicts.get_or_init(|| {
+            let conflicts = self.search.conflicts(&self.form, density).into_iter();
+            let named = conflicts.filter_map(|conflict| {
+                let j = conflict.coordinate;
+                let by = self.form.spread[j];
+                let (name, _) = column_of(density, &self.form.middle, j, by)?;
+                Some((name, conflict))
+            });
+            named.collect()
         });
         let mut start = self.form.middle.clone();
         if self.form.space.is_parameters() {
-            start = self.form.base.times(&likelihood.root);
+            start = self.form.base.times(&likelihood.centre);
             for (s, o) in start.iter_mut().zip(&likelihood.origin) {
                 *s += o;
             }
@@ -484,6 +495,12 @@ impl Beginning for Learning {
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),
             "open_below": self.bend.get().map(|bend| &bend.open.below),
             "open_above": self.bend.get().map(|bend| &bend.open.above),
+            "conflicts": self.conflicts.get().map(|conflicts| {
+                let named = conflicts.iter().map(|(name, conflict)| {
+                    json!({"name": name, "sds": conflict.sds, "prior_sds": conflict.prior_sds, "moved": conflict.moved})
+                });
+                named.collect::<Vec<_>>()
+            }),
         })
     }
 

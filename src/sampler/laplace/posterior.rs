@@ -103,6 +103,7 @@ impl Posterior<'_> {
             origin,
             root,
             precision,
+            ..
         } = &self.likelihood;
         let point = self.density.point_of(&self.form.space, theta);
         let (bent, slopes) = self.bend.at(&point);
@@ -422,12 +423,12 @@ mod tests {
         );
         let density = Density::new(Model::from_source(&source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
+        let precision = Matrix::identity(GROUPS)
+            .scaled(error.powi(-2))
+            .between(&form.base);
         let likelihood = Likelihood {
-            origin: vec![0.0; GROUPS],
             root: form.lift.times(&TOLD),
-            precision: Matrix::identity(GROUPS)
-                .scaled(error.powi(-2))
-                .between(&form.base),
+            ..Likelihood::around(vec![0.0; GROUPS], precision)
         };
         let posterior = Posterior {
             density: &density,
@@ -531,13 +532,8 @@ mod tests {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let base = form.base[(0, 0)];
-        let likelihood = Likelihood {
-            origin: vec![0.0],
-            root: vec![-2.0 / base],
-            precision: Matrix::diagonal(&[base * base]),
-        };
-        let error = Matrix::diagonal(&[base.powi(-2)]);
-        let bend = &Bend::of(&form, &density, &likelihood, (10.0, &error));
+        let likelihood = Likelihood::around(vec![-2.0], Matrix::diagonal(&[base * base]));
+        let bend = &Bend::of(&form, &density, &likelihood, 10.0);
         let posterior = Posterior {
             density: &density,
             form: &form,
@@ -579,11 +575,7 @@ mod tests {
         let posterior = Posterior {
             density: &density,
             form: &form,
-            likelihood: Likelihood {
-                origin: vec![60.0],
-                root: vec![0.0],
-                precision: Matrix::diagonal(&[1e-9]),
-            },
+            likelihood: Likelihood::around(vec![60.0], Matrix::diagonal(&[1e-9])),
             bend: &Bend::default(),
         };
         let draws: Vec<f64> = drawn_of_first(posterior, vec![60.0], DRAWN)

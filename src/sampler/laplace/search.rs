@@ -2,6 +2,7 @@
 
 mod advance;
 mod certificate;
+mod conflict;
 mod gradient;
 mod information;
 mod level;
@@ -20,6 +21,7 @@ use crate::linear::Matrix;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::prior::prior_curvature;
+pub(super) use conflict::Conflict;
 use information::Informed;
 use revision::Step;
 use secant::{Gradient, Secant};
@@ -31,6 +33,8 @@ const WIDEST: f64 = 100.0;
 /// The value that represents no information at all, in axes that may be far too short if noise set
 /// their length: a prior that is as wide as ten thousand of them still decides.
 const NOTHING: f64 = 1e-10;
+/// The least information, in these axes, that says how far away the likelihood's maximum is.
+const LEAST_KNOWN: f64 = 1e-3;
 
 /// What was learnt so far, from released values only. Positions and their covariances are in the
 /// form's coordinates y; a *frame's* coordinates v, y = centre + axes v, are those in which the
@@ -66,6 +70,8 @@ pub(super) struct Search {
     /// claimed as information.
     slope: Matrix,
     claimed: Matrix,
+    /// The information about y that was seen so far, as the law carries it to the centre.
+    seen: Matrix,
     /// The standard deviation of the error of the slope, for each direction of the frame.
     slope_errors: Vec<f64>,
     /// The information that is expected in each direction of the frame, the prior's included.
@@ -139,9 +145,36 @@ pub(super) struct Clipped {
 #[derive(Debug, Clone)]
 pub(super) struct Likelihood {
     pub origin: Vec<f64>,
+    /// The place near which it was seen.
+    pub centre: Vec<f64>,
     pub root: Vec<f64>,
-    /// The precision of the root, including its noise.
+    /// The precision of the root, including its noise, and without.
     pub precision: Matrix,
+    pub known: Matrix,
+}
+
+#[cfg(test)]
+impl Likelihood {
+    /// A likelihood without noise whose maximum is the origin.
+    pub fn around(origin: Vec<f64>, precision: Matrix) -> Likelihood {
+        let nowhere = vec![0.0; precision.rows()];
+        Likelihood {
+            origin,
+            centre: nowhere.clone(),
+            root: nowhere,
+            known: precision.clone(),
+            precision,
+        }
+    }
+}
+
+/// What is known about the log density near the centre, in the frame.
+struct Local {
+    /// The gradient of the log prior, and minus its second derivatives.
+    own: Vec<f64>,
+    prior: Matrix,
+    /// The records' information.
+    known: Matrix,
 }
 
 /// The fixed inputs of a round.
@@ -202,6 +235,7 @@ impl Search {
             steps: Vec::new(),
             slope: Matrix::identity(m),
             claimed: Matrix::identity(m),
+            seen: Matrix::identity(m).scaled(0.0),
             slope_errors: vec![0.0; m],
             expected: vec![1.0; m],
             clip: 0.0,
@@ -224,6 +258,7 @@ impl Search {
             &self.first_belief,
             &self.slope,
             &self.claimed,
+            &self.seen,
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
@@ -403,6 +438,7 @@ impl Search {
             }
         };
         self.unknown = axes.unknown;
+        self.note_claims(&axes);
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
         self.turned_by(&axes.outer);
@@ -438,45 +474,50 @@ impl Search {
     }
 
     /// The released likelihood.
+    ///
+    /// Where the parameters are x, the slope of the log likelihood at the centre c has the mean J (x - c) and, as its
+    /// variance, the records' information J. It was found to be minus that of the log prior, with noise of the
+    /// covariance H V H, where V is that of the error in c, and H = J + P contains the prior's curvature P, since c is
+    /// where both slopes cancel. So the likelihood has its maximum at c - J^-1 g, where g is the slope of the log
+    /// prior, and the precision J (J + H V H)^-1 J.
     pub fn likelihood(&self, form: &Form, density: &Density) -> Likelihood {
-        let m = self.centre.len();
-        let (own_slope, _) = self.prior_at(form, density);
-        let own = self.axes.transposed().times(&own_slope);
-        let identity = Matrix::identity(m).scaled(NOTHING);
-        let (root, error) = self.aside(&own);
+        let Local { own, prior, known } = self.local(form, density);
+        let whole = &known + &prior;
         let belief = self.belief.between(&self.inverse.transposed());
-        let covariance = &(&(&self.claimed + &identity).inverse() + &belief) + &error;
-        let mut centre = self.centre.clone();
-        for (c, s) in centre.iter_mut().zip(self.axes.times(&root)) {
-            *c += s;
-        }
+        let variance = &known + &belief.between(&whole);
+        let nothing = Matrix::identity(own.len()).scaled(NOTHING);
+        let precision = &variance.inverse().between(&known) + &nothing;
+        let aside = known.with_eigenvalues(|e| -e.max(LEAST_KNOWN).recip());
         Likelihood {
             origin: self.origin.clone(),
-            root: centre,
-            precision: covariance.inverse().between(&self.inverse),
+            centre: self.centre.clone(),
+            root: sum(&self.centre, &self.axes.times(&aside.times(&own))),
+            precision: precision.between(&self.inverse),
+            known: known.between(&self.inverse),
         }
     }
 
-    /// How far the likelihood's maximum is from the centre, where the prior's gradient in the frame is `own`, and
-    /// the covariance of the error in that: -own / slope in each principal direction of the slope, shrunk towards 0
-    /// where the slope's error is a large part of it, since there the likelihood might as well be flat.
-    fn aside(&self, own: &[f64]) -> (Vec<f64>, Matrix) {
-        let m = own.len();
-        let (slopes, vectors) = self.slope.eigen();
-        let along = vectors.transposed().times(own);
-        let mut distances = vec![0.0; m];
-        let mut variances = vec![0.0; m];
-        for i in 0..m {
-            let error: f64 = (0..m)
-                .map(|j| (vectors[(j, i)] * self.slope_errors[j]).powi(2))
-                .sum();
-            let slope = slopes[i].max(NOTHING);
-            let square = slope * slope + error;
-            distances[i] = -along[i] * slope / square;
-            variances[i] = (along[i] / square).powi(2) * error;
+    /// What is known about the log density near the centre, in the frame.
+    fn local(&self, form: &Form, density: &Density) -> Local {
+        let (own, prior) = self.prior_at(form, density);
+        let seen = self.seen.between(&self.axes).scaled(self.efficiency);
+        Local {
+            own: self.axes.transposed().times(&own),
+            prior: prior.between(&self.axes),
+            known: match self.history.last() {
+                Some(last) => either(&self.claimed, &within(&seen, &last.hidden)),
+                None => self.claimed.clone(),
+            },
         }
-        let covariance = Matrix::diagonal(&variances).between(&vectors.transposed());
-        (vectors.times(&distances), covariance)
+    }
+
+    /// Notes what is claimed in new axes. Where noise hides it, information that was seen before is still there, but for
+    /// what the law says of the way since.
+    fn note_claims(&mut self, axes: &Axes) {
+        let before = self.seen.between(&self.axes).between(&axes.inner);
+        let claims = Matrix::diagonal(&axes.claims);
+        let seen = either(&claims, &within(&before, &axes.hidden)).with_eigenvalues(|e| e.min(1.0));
+        self.seen = seen.between(&(&axes.outer * &self.inverse));
     }
 
     /// Looks at records from the mean of these draws of y from now on, if it is finite.
@@ -591,6 +632,17 @@ fn at_least(precision: &Matrix, spread: &[f64]) -> Matrix {
 /// The matrix without its negative eigenvalues.
 fn positive(a: &Matrix) -> Matrix {
     a.with_eigenvalues(|e| e.max(0.0))
+}
+
+/// The information that is in one of two matrices or the other.
+fn either(a: &Matrix, b: &Matrix) -> Matrix {
+    a + &positive(&(b - a))
+}
+
+/// The part of a matrix between these directions.
+fn within(a: &Matrix, directions: &[bool]) -> Matrix {
+    let kept: Vec<f64> = (directions.iter().map(|kept| f64::from(u8::from(*kept)))).collect();
+    a.between(&Matrix::diagonal(&kept))
 }
 
 /// The mean variance in posterior variances, of errors in axes with these weights.
@@ -716,19 +768,74 @@ mod tests {
         assert!((&limited - &oracle).norm() < 1e-6, "{limited:?}");
     }
 
-    // Oracle: -own / slope where the slope is known. If it failed: where the prior is steeper than the likelihood, the
-    // likelihood's maximum would be put where nothing was ever seen, and draws would be of a place between.
+    const LEVEL: &str = "record { int<lower=0, upper=1> y; } parameters { real a; }
+        model { a ~ normal(0, 0.5); y ~ bernoulli_logit(a); }";
+
+    // Oracle: x is from the prior N(0, 1 / P), and the slope J (x - c) + e, where e has the variance J + (J + P)^2 V, was
+    // found to be P c. If it failed: where the prior is steeper than the likelihood, its maximum would be put where
+    // nothing was ever seen, or it would be as sure as without noise.
     #[test]
-    fn the_maximum_is_aside_as_far_as_the_slope_is_known() {
-        let mut search = Search::at(vec![0.0; 2], Matrix::identity(2), 100.0);
-        search.slope = Matrix::diagonal(&[0.5, 1e-6]);
-        let (distances, covariance) = search.aside(&[3.0, 0.0]);
-        assert!((distances[0] + 6.0).abs() < 1e-9, "{distances:?}");
-        assert_eq!(covariance[(0, 0)], 0.0);
-        search.slope_errors = vec![0.1, 0.2];
-        let (distances, covariance) = search.aside(&[0.0, 3.0]);
-        assert!(distances[1].abs() < 1e-3, "{distances:?}");
-        // 3 / 0.2
-        assert!((covariance[(1, 1)].sqrt() - 15.0).abs() < 1e-3);
+    fn the_likelihood_is_that_of_a_noisy_slope() {
+        let density = Density::new(Model::from_source(LEVEL, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let base = form.base[(0, 0)];
+        let (prior, centre) = (4.0, 0.9);
+        for (known, noise) in [(3.0, 0.2), (0.05, 0.01), (200.0, 0.0)] {
+            let mut search = Search::at(vec![0.0], Matrix::diagonal(&[noise / base / base]), 100.0);
+            search.centre = vec![centre / base];
+            search.claimed = Matrix::diagonal(&[known * base * base]);
+            let found = search.likelihood(&form, &density);
+            let (precision, root) = (found.precision[(0, 0)] / base / base, found.root[0] * base);
+            let mean = precision * root / (prior + precision);
+            let slope = prior * centre;
+            let weight = known / (known + (known + prior) * (known + prior) * noise);
+            let oracle = weight * (slope + known * centre) / (prior + weight * known);
+            assert!((mean - oracle).abs() < 1e-6, "{known}: {mean} {oracle}");
+            let oracle = weight * known;
+            assert!(
+                (precision / oracle - 1.0).abs() < 1e-6,
+                "{known}: {precision} {oracle}"
+            );
+        }
+    }
+
+    // If it failed: an answer about what noise hides in the last round would be the prior's, whatever earlier rounds saw.
+    #[test]
+    fn what_noise_hides_is_still_known() {
+        let (density, form) = with_a_wide_column();
+        let mut search = Search::at(
+            form.origin(&density, &form.middle),
+            Matrix::identity(3),
+            100.0,
+        );
+        search.efficiency = 0.5;
+        let mut look = |claims: [f64; 3], hidden: [bool; 3]| {
+            let axes = Axes {
+                inner: Matrix::identity(3),
+                outer: Matrix::identity(3),
+                claims: claims.to_vec(),
+                unknown: 0.0,
+                doubtful: vec![0.0; 3],
+                errors: vec![0.0; 3],
+                hidden: hidden.to_vec(),
+                expected: vec![1.0; 3],
+            };
+            search.note_claims(&axes);
+            search.claimed = Matrix::diagonal(&claims.map(|claim| 0.5 * claim));
+            search.history = vec![Step {
+                axes: Matrix::identity(3),
+                wider: 1.0,
+                taken: Matrix::identity(3),
+                added: Matrix::identity(3),
+                hidden: hidden.to_vec(),
+                since: Matrix::identity(3),
+            }];
+            search.local(&form, &density).known
+        };
+        look([0.8, 0.6, 0.4], [false; 3]);
+        let known = look([0.0, 0.3, 0.1], [true, false, true]);
+        // What is seen to be less is less.
+        let oracle = Matrix::diagonal(&[0.4, 0.15, 0.2]);
+        assert!((&known - &oracle).norm() < 1e-9, "{known:?}");
     }
 }

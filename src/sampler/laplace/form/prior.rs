@@ -3,6 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::SEED;
 use crate::density::{Density, Simulator, Space, made_up_values};
 use crate::linear::dot;
 use crate::sampler::laplace::peak::peak;
@@ -115,6 +116,27 @@ fn outcomes_of(density: &Density, draws: &[Vec<f64>], seed: u64) -> Option<(Vec<
         .collect();
     let (columns, _) = density.load_columns(&chosen, kept.len());
     (!kept.is_empty()).then_some((columns, kept.len()))
+}
+
+/// The median of the prior's draws of each parameter, unconstrained, and their standard deviation about it: infinite
+/// where the prior is flat.
+///
+/// Errors: no point with a finite prior density.
+pub(in crate::sampler::laplace) fn middle_and_sd(
+    density: &Density,
+) -> Result<Vec<(f64, f64)>, PriorError> {
+    let PriorDraws { draws, stand_ins } = draw_prior(density, DRAWS, SEED)?;
+    let of = |j: usize| {
+        let mut column: Vec<f64> = draws.iter().map(|draw| draw[j]).collect();
+        column.sort_by(f64::total_cmp);
+        let median = column[column.len() / 2];
+        if stand_ins.contains(&j) {
+            return (median, f64::INFINITY);
+        }
+        let squares = column.iter().map(|x| (x - median).powi(2));
+        (median, (squares.sum::<f64>() / column.len() as f64).sqrt())
+    };
+    Ok((0..density.dimension()).map(of).collect())
 }
 
 /// The largest distance from the median among the prior's draws of each number of a point of the

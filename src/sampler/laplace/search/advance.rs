@@ -191,6 +191,7 @@ impl Search {
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
         }
+        self.carry_seen((form, ground.simulated), form.law(ground.density).as_ref());
         self.ahead = self.axes.times(&short);
         if let Some(look) = self.looks.last_mut() {
             look.moved = square.sqrt();

@@ -218,6 +218,23 @@ impl Search {
         Some(&moved * &moved.transposed()).filter(Matrix::is_finite)
     }
 
+    /// Carries the information that was seen from the place of the last look to the centre, as far as the law tells
+    /// how it changes on the way; else nothing of it is believed to be there.
+    pub(super) fn carry_seen(&mut self, records: (&Form, &[Vec<f64>]), law: Option<&Law>) {
+        let changed = || {
+            let (law, look) = law.zip(self.looks.last())?;
+            if records.0.blocks.is_some() {
+                return None;
+            }
+            let (root, change) = self.change(records, law, look)?;
+            let is_guide = law.has_real_outcomes_only() || is_like_real(&(&root * &root));
+            let moved = &(&root * &change) * &root.inverse();
+            let seen = self.seen.between(&self.axes).between(&moved.transposed());
+            Some(seen.between(&self.inverse)).filter(|seen| is_guide && seen.is_finite())
+        };
+        self.seen = changed().unwrap_or_else(|| self.seen.scaled(0.0));
+    }
+
     /// The curvature of the log density in the frame, without a decline that neither the noise nor the last step nor the
     /// information `by_law` explains; of this effective number of records.
     ///
@@ -540,9 +557,19 @@ mod tests {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let law = form.law(&density).unwrap();
+        let search = moved_to(&form, theta);
+        let simulated = simulated(&form, &density);
+        let records = (&form, &*simulated);
+        let is_alike = search.is_alike(records, &law, &search.looks[0]);
+        (search.change_since_axes(records, &law), is_alike)
+    }
+
+    /// A search at this place after a look from where all parameters are 0.
+    fn moved_to(form: &Form, theta: &[f64]) -> Search {
         let m = theta.len();
         let mut search = Search::at(vec![0.0; m], Matrix::identity(m), 400.0);
         search.axes = form.lift.clone();
+        search.inverse = form.base.clone();
         search.looks.push(Look {
             information: Matrix::identity(m),
             spread: 0.1,
@@ -552,10 +579,31 @@ mod tests {
             factors: vec![1.0; m],
         });
         search.centre = form.lift.times(theta);
-        let simulated = simulated(&form, &density);
-        let records = (&form, &*simulated);
-        let is_alike = search.is_alike(records, &law, &search.looks[0]);
-        (search.change_since_axes(records, &law), is_alike)
+        search
+    }
+
+    // Oracle: p (1 - p) again. If it failed: of a class that is rarer than noise, nothing would be known that was seen on
+    // the way to it, and the answer would be the prior's; or as much as where it was frequent.
+    #[test]
+    fn what_was_seen_of_a_frequent_class_is_less_of_a_rare_one() {
+        let kept = |bound: usize, a: f64| {
+            let source = format!(
+                "record {{ int<lower=0, upper=1> y; real<lower=-{bound}, upper={bound}> x; }}
+                parameters {{ real a; real b; }}
+                model {{ a ~ normal(0, 3); b ~ normal(0, 3); y ~ bernoulli_logit(a + b * x); }}"
+            );
+            let density = Density::new(Model::from_source(&source, &Constants::none()).unwrap());
+            let form = Form::of(&density).unwrap();
+            let mut search = moved_to(&form, &[a, 0.0]);
+            search.seen = Matrix::diagonal(&[8.0, 8.0]).between(&form.base);
+            let law = form.law(&density);
+            search.carry_seen((&form, &simulated(&form, &density)), law.as_ref());
+            search.seen.between(&form.lift)[(0, 0)] / 8.0
+        };
+        assert!((kept(1, -3.0) - 0.18).abs() < 0.01, "{}", kept(1, -3.0));
+        assert!((kept(1, 0.0) - 1.0).abs() < 1e-6);
+        // Records unlike the real ones tell nothing of the way.
+        assert_eq!(kept(100, -3.0), 0.0);
     }
 
     // Oracle: the information of a[g] is 1 / s^2, and that of log s is 2 everywhere. If it failed: after a step of the
