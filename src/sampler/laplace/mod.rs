@@ -25,7 +25,7 @@
 //!    of earlier rounds at nearby points.
 //! 2. New axes, in which F and the prior's curvature add up to the identity. Eigenvalues that the
 //!    noise could have made are not claimed, and their directions are called unknown: draws are as
-//!    wide as the prior there.
+//!    wide as the prior there, unless an earlier round saw more, which the law carries to here.
 //! 3. A noisy histogram of the lengths of gradients gives the clip bound c at which noise and the
 //!    loss by clipping are least.
 //! 4. G = sum clip_c(g_i - a_i) is released. Where there is a law, a_i is the vector at which the
@@ -50,8 +50,8 @@
 //!
 //! # Draws
 //!
-//! The released likelihood is normal in y, with covariance H^-1 plus that of the noise in the
-//! centre, bent along each parameter as the model's information, or its response, changes there ([`bend`]). The
+//! The released likelihood is that of the slope at the centre, which cancels the prior's up to noise: normal in y,
+//! with covariance J^-1 + J^-1 N J^-1, where J is the claimed information and N the covariance of the noise, bent along each parameter as the model's information, or its response, changes there ([`bend`]). The
 //! no-U-turn sampler ([`posterior`]) draws from its product with the prior, including constraints.
 //!
 //! # Cost
@@ -96,7 +96,7 @@ use crate::sampler::contract::schedule::Line;
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Looked, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
-use bend::{Bend, column_of};
+use bend::Bend;
 pub(crate) use form::Form;
 use form::Information;
 use lines::{MOST_NOISE, form_of, in_budget, known_form};
@@ -356,8 +356,8 @@ struct Learning {
     search: Search,
     /// The bend of the final released likelihood, computed on first use.
     bend: OnceLock<Bend>,
-    /// Output columns (`beta.1`) of which the records contradict the prior.
-    conflicts: OnceLock<Vec<(String, Conflict)>>,
+    /// The parameters whose prior the records contradict.
+    conflicts: OnceLock<Vec<Conflict>>,
 }
 
 impl Beginning for Learning {
@@ -437,16 +437,8 @@ impl Beginning for Learning {
         let likelihood = self.search.likelihood(&self.form, density);
         let noise = self.search.noise(&self.form);
         let bend = (self.bend).get_or_init(|| Bend::of(&self.form, density, &likelihood, noise));
-        self.conflicts.get_or_init(|| {
-            let conflicts = self.search.conflicts(&self.form, density).into_iter();
-            let named = conflicts.filter_map(|conflict| {
-                let j = conflict.coordinate;
-                let by = self.form.spread[j];
-                let (name, _) = column_of(density, &self.form.middle, j, by)?;
-                Some((name, conflict))
-            });
-            named.collect()
-        });
+        self.conflicts
+            .get_or_init(|| self.search.conflicts(&self.form, density));
         let mut start = self.form.middle.clone();
         if self.form.space.is_parameters() {
             start = self.form.base.times(&likelihood.centre);
@@ -495,12 +487,7 @@ impl Beginning for Learning {
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),
             "open_below": self.bend.get().map(|bend| &bend.open.below),
             "open_above": self.bend.get().map(|bend| &bend.open.above),
-            "conflicts": self.conflicts.get().map(|conflicts| {
-                let named = conflicts.iter().map(|(name, conflict)| {
-                    json!({"name": name, "sds": conflict.sds, "prior_sds": conflict.prior_sds, "moved": conflict.moved})
-                });
-                named.collect::<Vec<_>>()
-            }),
+            "conflicts": self.conflicts.get(),
         })
     }
 

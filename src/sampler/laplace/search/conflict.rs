@@ -8,18 +8,20 @@
 
 use serde::Serialize;
 
-use super::{Local, Search};
+use super::{Local, Search, difference, sum};
 use crate::density::Density;
 use crate::linear::Matrix;
+use crate::sampler::laplace::bend::column_of;
 use crate::sampler::laplace::form::{Form, middle_and_sd};
 
 /// Fewer standard deviations are no conflict.
 const LEAST: f64 = 3.0;
 
-/// A coordinate of the parameters, unconstrained.
+/// A parameter, on its unconstrained scale, whose prior the records contradict.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::sampler::laplace) struct Conflict {
-    pub coordinate: usize,
+    /// Its output column (`beta.1`).
+    pub name: String,
     /// How far the centre is from the prior's middle, in standard deviations of its distribution.
     pub sds: f64,
     /// The same in the prior's own.
@@ -29,7 +31,7 @@ pub(in crate::sampler::laplace) struct Conflict {
 }
 
 impl Search {
-    /// The coordinates about which records and prior do not agree. Priors that are added at the end, as those of
+    /// The parameters about which records and prior do not agree. Priors that are added at the end, as those of
     /// groups are, are not compared.
     pub fn conflicts(&self, form: &Form, density: &Density) -> Vec<Conflict> {
         let of_prior = middle_and_sd(density).ok();
@@ -47,29 +49,28 @@ impl Search {
         let after: Vec<f64> = variances(&(&prior + &known).inverse());
         let noise: Vec<f64> = variances(&self.belief.between(&self.inverse.transposed()));
         let precision = likelihood.precision.between(&self.axes);
-        let aside: Vec<f64> = (likelihood.root.iter().zip(&likelihood.centre))
-            .map(|(root, centre)| root - centre)
-            .collect();
-        let pull = precision.times(&self.inverse.times(&aside));
-        let pull: Vec<f64> = pull.iter().zip(&own).map(|(l, p)| l + p).collect();
+        let aside = difference(&likelihood.root, &likelihood.centre);
+        let pull = sum(&precision.times(&self.inverse.times(&aside)), &own);
         let drawn = (&prior + &precision).inverse();
         let moved = to_parameters.transposed().times(&drawn.times(&pull));
         let of_draws: Vec<f64> = variances(&drawn);
-        let centre = form.base.times(&self.centre);
-        let all = of_prior.iter().enumerate().map(|(j, (middle, sd))| {
+        let centre = sum(&self.origin, &form.base.times(&self.centre));
+        let conflict = |(j, (middle, sd)): (usize, &(f64, f64))| {
             let told = (1.0 - after[j] / before[j]).clamp(0.0, 1.0);
-            let variance = told * sd * sd + noise[j].max(0.0);
-            let distance = (self.origin[j] + centre[j] - middle).abs();
-            Conflict {
-                coordinate: j,
-                sds: distance / variance.sqrt(),
-                prior_sds: distance / sd,
-                moved: moved[j].abs() / of_draws[j].sqrt(),
-            }
-        });
-        let is_far = |conflict: &Conflict| conflict.sds.max(conflict.prior_sds) > LEAST;
-        all.filter(|conflict| is_far(conflict) && conflict.moved.is_finite())
-            .collect()
+            let distance = (centre[j] - middle).abs();
+            let sds = distance / (told * sd * sd + noise[j].max(0.0)).sqrt();
+            let prior_sds = distance / sd;
+            let moved = moved[j].abs() / of_draws[j].sqrt();
+            let is_far = sds.max(prior_sds) > LEAST && moved.is_finite();
+            let (name, _) = is_far.then(|| column_of(density, &centre, j, *sd))??;
+            Some(Conflict {
+                name,
+                sds,
+                prior_sds,
+                moved,
+            })
+        };
+        of_prior.iter().enumerate().filter_map(conflict).collect()
     }
 }
 
