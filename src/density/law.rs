@@ -349,6 +349,12 @@ impl<'a> Law<'a> {
         self.steps.iter().any(is_count)
     }
 
+    /// The values of a real outcome that have a probability of their own, as 0 in a hurdle.
+    pub(crate) fn atoms(&self, outcome: usize) -> &[f64] {
+        let step = self.steps.get(outcome).filter(|step| !step.is_int);
+        step.map_or(&[], |step| &step.support.atoms)
+    }
+
     /// Whether all outcomes are real.
     pub(crate) fn has_real_outcomes_only(&self) -> bool {
         self.steps.iter().all(|step| !step.is_int)

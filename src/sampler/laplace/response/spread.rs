@@ -84,21 +84,28 @@ impl Response<'_> {
     pub fn beside_means(&self) -> Option<Matrix> {
         self.law
             .has_counts()
-            .then(|| self.spreads(|_| ()))
+            .then(|| self.spreads(|_, outcomes, m| information_of_mean(outcomes, m)))
             .flatten()
     }
 
     /// The same for real outcomes; `None` also where most directions are such.
     fn beside_places(&self) -> Option<Matrix> {
         let of_real = self.law.has_real_outcomes_only();
-        let found = of_real.then(|| self.spreads(take_ranks)).flatten();
+        let of_places = |k: usize, outcomes: &mut [Outcome], m: usize| {
+            information_of_place(outcomes, self.law.atoms(k), m)
+        };
+        let found = of_real.then(|| self.spreads(of_places)).flatten();
         found.filter(|spread| spread.trace() < MOST * spread.rows() as f64 + 0.5)
     }
 
     /// The mean of an outcome has the information c c' / v, where c is the covariance of the outcome
     /// with the score, and v its variance. It is at most the score's own (Cauchy and Schwarz), and all of it
-    /// for a Poisson law. The same holds for the mean of any function of the outcome, which `of` makes of it.
-    fn spreads(&self, of: impl Fn(&mut [Outcome])) -> Option<Matrix> {
+    /// for a Poisson law. The same holds for the mean of any function of the outcome. `told` is the information about the
+    /// place of outcome k of a record, or `None` where it has one value.
+    fn spreads(
+        &self,
+        told: impl Fn(usize, &mut [Outcome], usize) -> Option<Matrix>,
+    ) -> Option<Matrix> {
         let m = self.frame.coordinates();
         let columns = self.columns();
         let mut scratch = self.law.scratch_at(&self.here.z, m);
@@ -119,10 +126,8 @@ impl Response<'_> {
                 }
             }
         });
-        let of_means = outcomes.iter_mut().filter_map(|outcomes| {
-            of(outcomes);
-            information_of_mean(outcomes, m)
-        });
+        let outcomes = outcomes.iter_mut().enumerate();
+        let of_means = outcomes.filter_map(|(k, outcomes)| told(k / RECORDS, outcomes, m));
         let of_means = of_means.fold(Matrix::new(m, m, |_, _| 0.0), |sum, each| &sum + &each);
         let root = root_of(&whole);
         let back = root.inverse();
@@ -315,15 +320,35 @@ fn information_of_mean(outcomes: &[Outcome], m: usize) -> Option<Matrix> {
     (variance > 0.0).then(|| Matrix::square_of(&with_score).scaled(1.0 / variance))
 }
 
-/// Replaces the values of an outcome by their places in its distribution function, so that heavy tails do not
-/// count for more than they tell.
-fn take_ranks(outcomes: &mut [Outcome]) {
+/// The information of the place of an outcome in its distribution, so that heavy tails do not count for more than they
+/// tell; and of the probabilities of `atoms`, besides which the others have their place among themselves.
+fn information_of_place(outcomes: &mut [Outcome], atoms: &[f64], m: usize) -> Option<Matrix> {
     outcomes.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let is_atom: Vec<bool> = outcomes.iter().map(|o| atoms.contains(&o.value)).collect();
+    let of_atoms = atoms.iter().filter_map(|&atom| {
+        let indicator = |o: &Outcome| Outcome {
+            value: f64::from(u8::from(o.value == atom)),
+            ..o.clone()
+        };
+        let indicators: Vec<Outcome> = outcomes.iter().map(indicator).collect();
+        information_of_mean(&indicators, m)
+    });
+    let of_atoms = of_atoms.reduce(|a, b| &a + &b);
     let mut below = 0.0;
-    for outcome in outcomes {
+    for (outcome, _) in outcomes
+        .iter_mut()
+        .zip(&is_atom)
+        .filter(|(_, atom)| !**atom)
+    {
         outcome.value = below + 0.5 * outcome.p;
         below += outcome.p;
     }
+    // In the middle of the others, these say nothing about them.
+    for (outcome, _) in outcomes.iter_mut().zip(&is_atom).filter(|(_, atom)| **atom) {
+        outcome.value = 0.5 * below;
+    }
+    let of_others = information_of_mean(outcomes, m);
+    of_atoms.into_iter().chain(of_others).reduce(|a, b| &a + &b)
 }
 
 #[cfg(test)]
@@ -353,6 +378,22 @@ mod tests {
             "record { int<lower=0, upper=90> y; } parameters { real a; real<lower=0> phi; }
             model { a ~ normal(0, 1); phi ~ lognormal(0, 1); y ~ neg_binomial_2_log(a, phi); }";
         assert_eq!(with(counts, &[0.3, 0.2], |r| r.beside_places()), None);
+    }
+
+    // Oracle: the same, where records have an outcome at all with log-odds a. If it failed: the scale of the outcomes that
+    // are not 0 would be held to be too wide, as errors of their means would count as spread.
+    #[test]
+    fn a_scale_of_what_is_not_zero_is_beside_places() {
+        let hurdle = "record { real<lower=0, upper=100000> y; } parameters { real a; real m; real<lower=0> s; }
+            model { a ~ normal(0, 1); m ~ normal(0, 3); s ~ lognormal(0, 1);
+              target += y > 0
+                ? bernoulli_logit_lpmf(1 | a) + lognormal_lpdf(y | m, s) : bernoulli_logit_lpmf(0 | a); }";
+        for level in [-1.5, 0.0, 1.5] {
+            let found = with(hurdle, &[level, 0.4, 0.0], |r| r.beside_places()).unwrap();
+            let kept = found.times(&[1.0; 3]);
+            let off = kept[0].abs() + kept[1].abs() + (kept[2] - 1.0).abs();
+            assert!(off < 0.05, "{level}: {kept:?}");
+        }
     }
 
     /// The distance along log s, in these units, and its sd, where the mean is off by `m` and the scale by the
