@@ -97,7 +97,7 @@ pub struct LikelihoodFacts {
     /// The parameters (bracket form) whose likelihood hardly falls off below, and above: how far out the truth may
     /// be on that side is hidden by noise.
     pub open: [Vec<String>; 2],
-    /// The parameters about which the records contradict the prior.
+    /// The parameters about which records and prior disagree.
     pub conflicts: Vec<Conflict>,
     /// The result of the fresh look at the centre; none where an interruption has lost it.
     pub certificate: Option<Certificate>,
@@ -118,7 +118,7 @@ pub struct Pull {
     pub noise: f64,
 }
 
-/// A parameter of which records and prior do not agree.
+/// A parameter about which records and prior disagree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// In bracket form.
