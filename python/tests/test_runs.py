@@ -201,13 +201,12 @@ def interrupt_when(path):
     def press():
         while not path.exists():
             time.sleep(0.01)
-        time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
 
 
-LONG = {"epsilon": 1, "delta": 1e-6, "algorithm": "dp-hmc", "num_samples": 800, "leapfrog_steps": 20}
+LONG = {"epsilon": 1, "delta": 1e-6, "algorithm": "dp-hmc", "num_samples": 2000, "leapfrog_steps": 20}
 
 
 def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
@@ -219,7 +218,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
     assert caught.value.directory == run
     spent = ledger.spent
     done = dpm.resume(run, YES)
-    assert done["a"].shape == (4, 800)
+    assert done["a"].shape == (4, 2000)
     assert ledger.spent == spent
     assert "1 run" in ledger.verify(against=[done])
 

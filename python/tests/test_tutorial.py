@@ -11,6 +11,6 @@ TUTORIAL = Path(__file__).parents[1] / "tutorial.ipynb"
 def test_tutorial():
     notebook = nbformat.read(TUTORIAL, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells), "clear its outputs"
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(TUTORIAL.parent)}}).execute()
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(TUTORIAL.parent)}}).execute()
     shown = str([cell.get("outputs") for cell in notebook.cells])
     assert "<iframe" in shown and "error[E0201]" in shown and "spent 1.000" in shown

@@ -40,11 +40,11 @@ impl Budget {
 /// A budget that makes no sense, or one that is used up.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum BudgetError {
-    #[error("epsilon is {0}; give a finite number above 0, such as `--epsilon 1`")]
+    #[error("epsilon is {0}; give a finite number above 0, such as 1")]
     Epsilon(f64),
     #[error(
         "delta is {0}; give a number above 0 and below 1, at most 1/(number of records), such as \
-         `--delta 1e-6`"
+         1e-6"
     )]
     Delta(f64),
     #[error(

@@ -21,7 +21,7 @@ pub enum CalibrateError {
     Account(#[from] AccountError),
     #[error(transparent)]
     Event(#[from] EventError),
-    #[error("there is no event to find the noise for; give at least one `--event` without `sigma`")]
+    #[error("there is no event to find the noise for; give at least one event without `sigma`")]
     NoEvents,
     #[error(
         "no noise keeps the budget: at sigma = {sigma:e} epsilon is still {epsilon}; the events \

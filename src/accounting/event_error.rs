@@ -35,10 +35,10 @@ pub enum EventError {
         "a Barker test on a batch of {size} out of {rows} rows; expected a batch of at least 3 rows, and of no more than there are"
     )]
     BarkerBatch { size: u64, rows: u64 },
-    #[error("a Barker test under {0}: {why}; use `--relation substitute`", why = no_batches(*.0))]
+    #[error("a Barker test under {0}: {why}; use `relation substitute`", why = no_batches(*.0))]
     BarkerRelation(Relation),
     #[error(
-        "sampling without replacement under {0}: {why}; use `--relation substitute`, or `poisson:`",
+        "sampling without replacement under {0}: {why}; use `relation substitute`, or `poisson:`",
         why = no_batches(*.0)
     )]
     WithoutReplacementRelation(Relation),

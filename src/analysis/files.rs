@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::error::{Error, SaveError};
 use super::lengths::Lengths;
 use super::report;
-use super::saved::SavedRun;
 use crate::density::Density;
 use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, Summary, bracket_name, diagnose};
 use crate::model::Model;
 use crate::output::stan_csv::{Metric, StanCsvHeader, WriteStanCsvError};
 use crate::output::{
-    CODEBOOK, CONSTANTS, Draws, MODEL, RunDirectory, chain_csv, facts, prior_ranges_of, sampled,
+    CODEBOOK, CONSTANTS, Draws, MODEL, RunDirectory, Unfinished, chain_csv, facts, prior_ranges_of,
+    sampled,
 };
 use crate::sampler::{Algorithm, Chain, MetricForm};
 
@@ -170,16 +170,16 @@ impl RunFiles {
     /// # Errors
     ///
     /// It cannot be written; the state stays.
-    pub fn write_over(
+    pub(super) fn write_over(
         &self,
-        saved: &SavedRun,
+        store: &Unfinished,
         with_report: bool,
         origin: &Value,
     ) -> Result<Written, SaveError> {
-        let directory = RunDirectory::of_unfinished(&saved.store)?;
-        let lacks_report = self.fill(&directory, saved.store.place(), with_report, origin)?;
+        let directory = RunDirectory::of_unfinished(store)?;
+        let lacks_report = self.fill(&directory, store.place(), with_report, origin)?;
         if self.is_unfinished() {
-            saved.store.copy_into(directory.path())?;
+            store.copy_into(directory.path())?;
         }
         // The state stands there, and nothing else that was not to be replaced.
         let place = directory.publish(true)?;

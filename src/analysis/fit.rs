@@ -11,9 +11,9 @@ use super::lengths::Lengths;
 use super::prepare::Prepared;
 use super::request::Analysis;
 use crate::accounting::Event;
-use crate::density::Density;
 use crate::diagnostics::{Diagnosis, Summary};
 use crate::output::{Draws, PrivateRun, RunLedger, private_report};
+use crate::privacy::{Split, Vault};
 use crate::sampler::{
     Algorithm, Beginning, Chain, DEFAULT_MAX_DEPTH, MetricForm, Plan, PlanRequest, Setting,
     Settings,
@@ -31,7 +31,7 @@ pub struct Fit {
 /// The parts of a fit.
 pub(super) struct FitParts<'a> {
     pub analysis: &'a Analysis,
-    pub density: &'a Density,
+    pub vault: &'a Vault,
     pub prepared: &'a Prepared,
     pub chains: Vec<Chain>,
     pub learnt: Option<Arc<dyn Beginning>>,
@@ -46,7 +46,7 @@ impl Fit {
         let plan = &parts.prepared.plan;
         let settings = &plan.request.settings;
         let files = RunFiles::new(Parts {
-            density: parts.density,
+            density: parts.vault.density(),
             algorithm: plan.request.algorithm,
             lengths: parts.prepared.lengths,
             thin: parts.analysis.thinning(),
@@ -181,7 +181,7 @@ fn report(parts: &FitParts) -> Value {
         unfinished: parts.chains.iter().any(|chain| chain.interrupted),
         lost_iterations: parts.chains.iter().map(|chain| chain.lost).sum(),
         tempered: plan.request.temperature != 1.0,
-        guessed: parts.density.model().has_guesses(),
+        guessed: parts.vault.model().has_guesses(),
         clipping: parts.prepared.clips.report(plan),
     })
 }
@@ -210,6 +210,7 @@ fn config(parts: &FitParts) -> Value {
     with_settings(
         own,
         parts.analysis,
+        parts.vault,
         *lengths,
         unit,
         request,
@@ -222,6 +223,7 @@ fn config(parts: &FitParts) -> Value {
 pub(super) fn with_settings(
     own: Value,
     analysis: &Analysis,
+    vault: &Vault,
     lengths: Lengths,
     unit: &str,
     request: &PlanRequest,
@@ -237,6 +239,9 @@ pub(super) fn with_settings(
     config["temperature"] = analysis.tempered_to().into();
     config["seed"] = analysis.public_seed().into();
     config["unit"] = unit.into();
+    let split = vault.held_out();
+    config["hold_out"] = split.map(Split::held_out).into();
+    config["split"] = split.map(Split::name).into();
     for setting in Setting::ALL.iter().copied() {
         config[setting.name()] = if setting.is_switch() && !settings.has(setting) {
             Value::Bool(false)

@@ -44,7 +44,7 @@ pub(crate) use prepare::{Prepared, Promise};
 pub(crate) use report::{REPORT, name_of, of_directory as report_of};
 pub use request::{Analysis, Progress};
 pub(crate) use run::{EndedRun, Watch, run};
-pub(crate) use saved::SavedRun;
+pub(crate) use saved::{Caller, SavedRun};
 pub(crate) use sbc::{Calibrated, Sbc};
 pub(crate) use score::{
     Check, Estimate, HeldOut, Predictor, ScorePlan, Scores, bounds_of, with_statistics,

@@ -173,7 +173,7 @@ impl Questions {
         prepared.lengths.num_samples = samples.unwrap_or(0);
         Fit::new(FitParts {
             analysis: &self.analysis,
-            density: vault.density(),
+            vault,
             prepared: &prepared,
             chains,
             learnt: None,
@@ -306,7 +306,7 @@ impl Oracle<'_> {
     ///
     /// # Errors
     ///
-    /// No gradient is left; a point that is none.
+    /// No gradient is left; a point of another dimension, or with a coordinate that is not finite.
     pub fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, Error> {
         self.check(theta)?;
         if self.allowance.gradients == 0 {
@@ -325,7 +325,7 @@ impl Oracle<'_> {
     ///
     /// # Errors
     ///
-    /// No log-ratio is left; a point that is none.
+    /// No log-ratio is left; a point of another dimension, or with a coordinate that is not finite.
     pub fn log_ratio(&mut self, from: &[f64], to: &[f64]) -> Result<f64, Error> {
         self.check(from)?;
         self.check(to)?;
@@ -352,7 +352,7 @@ impl Oracle<'_> {
     ///
     /// # Errors
     ///
-    /// A point that is none.
+    /// A point of another dimension, or with a coordinate that is not finite.
     pub fn parameters(&self, theta: &[f64]) -> Result<Vec<f64>, Error> {
         self.check(theta)?;
         Ok(self.density.outputs(theta))
@@ -362,7 +362,7 @@ impl Oracle<'_> {
     ///
     /// # Errors
     ///
-    /// A point that is none.
+    /// A point of another dimension, or with a coordinate that is not finite.
     pub fn keep(&mut self, theta: &[f64]) -> Result<(), Error> {
         self.draws.push(Draw {
             phase: Phase::Sampling,

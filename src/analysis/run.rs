@@ -146,7 +146,7 @@ pub(crate) fn run(
         Err(error) => Err(cut(error.into(), saved.as_ref())),
         Ok(chains) => Fit::new(FitParts {
             analysis,
-            density: job.vault.density(),
+            vault: job.vault,
             prepared: &job.prepared,
             chains,
             learnt,

@@ -3,15 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::error::Error;
 use super::fit::Fit;
 use super::job::{Charge, Job};
 use super::prepare::{Prepared, Promise};
 use super::request::{Analysis, Progress};
 use super::run::{PerIteration, run};
-use super::saved::SavedRun;
+use super::saved::{Caller, SavedRun};
 use crate::accounting::{Quote, Session};
 use crate::privacy::Vault;
 
@@ -71,7 +69,7 @@ impl Analysis {
         each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
     ) -> Result<Fit, Error> {
         let job = self.job(vault, on_disk(session)?)?;
-        let saved = SavedRun::create(place.as_ref(), false, &job, Value::Null)?;
+        let saved = SavedRun::create(place.as_ref(), false, &job, Caller::default())?;
         run_at(&job, saved, each)
     }
 
@@ -136,7 +134,7 @@ fn run_at(
     let ended = run(job, Some(saved), &PerIteration::new(&each))?;
     let fit = ended.fit?;
     if let Some(saved) = ended.saved {
-        fit.files().write_over(&saved, true, &Value::Null)?;
+        saved.write(fit.files())?;
     }
     Ok(fit)
 }

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::error::Error;
+use super::error::{Error, SaveError};
+use super::files::{RunFiles, Written};
 use super::job::Job;
 use super::request::Analysis;
 use crate::accounting::{Grant, LedgerError, Meter, Reservation, Session, random_id};
@@ -17,6 +18,16 @@ use crate::model::Model;
 use crate::output::{RunDirectory, RunError, RunLedger, RunState, Unfinished};
 use crate::privacy::PrivateRng;
 use crate::sampler::{Plan, SampleError, SavedChain, released_before};
+
+/// What the program that begins a run adds to it.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    /// What it wants to know of the run when it resumes it.
+    pub command: Value,
+    /// Where the run came from, for `config.json`.
+    pub origin: Value,
+    pub no_report: bool,
+}
 
 /// The state of a run on the disk.
 pub(crate) struct SavedRun {
@@ -44,8 +55,7 @@ impl SavedRun {
         })
     }
 
-    /// Writes down what a run is that is about to begin. `command`: what its program wants to know
-    /// of it when it is resumed.
+    /// Writes down what a run is that is about to begin.
     ///
     /// # Errors
     ///
@@ -54,12 +64,14 @@ impl SavedRun {
         place: &Path,
         overwrite: bool,
         job: &Job,
-        command: Value,
+        caller: Caller,
     ) -> Result<SavedRun, Error> {
         let (model, plan) = (job.vault.density().model(), &job.prepared.plan);
         // What an interrupted run publishes: no more of a file than the model asks for.
         let analysis = job.analysis.clone().started_in(model);
-        let mut run_state = RunState::new(json!(analysis), command, model.source.clone());
+        let mut run_state = RunState::new(json!(analysis), caller.command, model.source.clone());
+        run_state.origin = caller.origin;
+        run_state.no_report = caller.no_report;
         run_state.constants = model.constants.clone();
         run_state.codebook = model.codebook.clone();
         run_state.records = plan.request.records;
@@ -95,6 +107,18 @@ impl SavedRun {
     /// The notes of its program; null where the library began it.
     pub fn command(&self) -> &Value {
         &self.run_state.command
+    }
+
+    /// Writes the directory of the run, finished or not, in place of its state.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; the state stays.
+    pub fn write(&self, files: &RunFiles) -> Result<Written, SaveError> {
+        let RunState {
+            origin, no_report, ..
+        } = &self.run_state;
+        files.write_over(&self.store, !no_report, origin)
     }
 
     /// It does not say how it was begun.

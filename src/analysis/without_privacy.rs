@@ -109,6 +109,7 @@ impl<'a> OpenJob<'a> {
         let config = with_settings(
             json!({ "private": false }),
             self.analysis,
+            self.vault,
             self.lengths,
             self.unit.as_deref().unwrap_or(RECORD),
             request,

@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             (accountant, _) => accountant.account(&events, relation, query),
         })
         .collect::<Result<Vec<Guarantee>, _>>()
-        .map_err(Failure::input)?;
+        .map_err(Failure::accounting)?;
     if let Some(guarantee) = guarantees.first() {
         say_what_is_not_proved(guarantee, common);
     }
@@ -137,7 +137,8 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     let mut answers: Vec<Value> = guarantees.iter().map(|found| json!(found)).collect();
     if !arguments.rdp_orders.is_empty() {
-        let curve = rdp_curve(&events, relation, &arguments.rdp_orders).map_err(Failure::input)?;
+        let curve =
+            rdp_curve(&events, relation, &arguments.rdp_orders).map_err(Failure::accounting)?;
         for answer in &mut answers {
             add_rdp(answer, &curve);
         }

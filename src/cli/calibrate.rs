@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
                 .iter()
                 .map(|event| event.with_sigma(Real::exact(sigma)))
                 .collect::<Result<Vec<Event>, _>>()
-                .map_err(Failure::input)?;
+                .map_err(Failure::accounting)?;
             (json!({ "sigma": sigma }), with_noise)
         }
         Find::Count => {
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     let guarantee = accountant
         .account(&events, relation, query)
-        .map_err(Failure::input)?;
+        .map_err(Failure::accounting)?;
     say_what_is_not_proved(&guarantee, common);
     let mut answer = found;
     // What the events then cost, as `dpm account` says it.

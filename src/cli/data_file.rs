@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::headings;
+use super::words::in_flags_of_data;
 use crate::model::RecordColumn;
 use crate::privacy::ranks::Share;
 use crate::privacy::{
-    NotPrivate, OnBadRows, Portion, Reading, Rows, Spilling, Split, Survey, read_files,
+    LoadError, NotPrivate, OnBadRows, Portion, Reading, Rows, Spilling, Split, Survey, read_files,
     survey_files,
 };
 use crate::syntax::did_you_mean;
@@ -167,7 +168,7 @@ impl DataSettings {
             portion: part.portion,
             ..self.reading(&renames)
         };
-        read_files(paths, columns, &reading).map_err(Failure::input)
+        read_files(paths, columns, &reading).map_err(unreadable)
     }
 
     /// All departures from the declarations, exactly: NOT PRIVATE.
@@ -179,8 +180,7 @@ impl DataSettings {
     ) -> Result<Survey, Failure> {
         let renames = renames(&self.columns, columns)?;
         let reading = self.reading(&renames);
-        survey_files(paths, columns, &reading, most, NotPrivate::acknowledged())
-            .map_err(Failure::input)
+        survey_files(paths, columns, &reading, most, NotPrivate::acknowledged()).map_err(unreadable)
     }
 
     fn reading<'a>(&'a self, renames: &'a [(String, String)]) -> Reading<'a> {
@@ -207,6 +207,11 @@ impl DataSettings {
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref().map(str::trim)
     }
+}
+
+/// Data that cannot be read, in the program's words.
+pub(super) fn unreadable(error: LoadError) -> Failure {
+    Failure::input(in_flags_of_data(&error.to_string()))
 }
 
 /// The data's path for a file of JSON, or a list of several.

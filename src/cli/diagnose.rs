@@ -8,6 +8,7 @@ use super::chains::{is_private, read_chains};
 use super::failure::Failure;
 use super::format::Format;
 use super::verdicts::evidence;
+use super::words::in_flags;
 use super::{Common, pretty, print, say_always};
 use crate::diagnostics::diagnose;
 
@@ -35,12 +36,17 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             "note: there is no config.json next to the chains, so nothing is known about the noise",
         );
     }
-    let diagnosis = diagnose(&evidence(&arguments.run, &files)?);
+    let mut diagnosis = diagnose(&evidence(&arguments.run, &files)?);
     if !private {
         say_always("NOT PRIVATE: these draws come from a run without privacy");
     }
     print(&match arguments.format {
-        Format::Text => diagnosis.to_text(),
+        Format::Text => {
+            for verdict in &mut diagnosis.verdicts {
+                verdict.advice = verdict.advice.as_deref().map(in_flags);
+            }
+            diagnosis.to_text()
+        }
         Format::Json => pretty(&json!({
             "private": private,
             "decision": diagnosis.decision,

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use super::words::{how_to_resume, in_flags};
+use super::words::{how_to_resume, in_flags, in_flags_of_terms};
 use crate::accounting::{AccountError, LedgerError};
 use crate::analysis::{Error, SaveError};
 use crate::output::{RunDirectoryError, UnfinishedError};
@@ -30,6 +30,11 @@ impl Failure {
     }
 
     /// A budget refuses the run: exit code 3.
+    /// Events, relations or units that do not go together, in the program's words.
+    pub fn accounting(error: impl Display) -> Self {
+        Failure::input(in_flags_of_terms(&error.to_string()))
+    }
+
     pub fn budget(message: impl Display) -> Self {
         Failure::new(3, message)
     }
@@ -150,8 +155,8 @@ impl From<LedgerError> for Failure {
             LedgerError::Relation { .. }
             | LedgerError::Unit { .. }
             | LedgerError::Account(_)
-            | LedgerError::Event(_)
-            | LedgerError::Terms(_)
+            | LedgerError::Event(_) => Failure::accounting(error),
+            LedgerError::Terms(_)
             | LedgerError::NotFound(_)
             | LedgerError::Exists(_)
             | LedgerError::HeadWithoutLedger { .. } => Failure::input(error),

@@ -5,3 +5,4 @@ pub(super) const DATA: &str = "Data";
 pub(super) const CHAINS: &str = "Chains";
 pub(super) const SIMULATION: &str = "Simulation";
 pub(super) const OUTPUT: &str = "Output";
+pub(super) const ALL: &str = "Of every command";

@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let plan = &prepared.plan;
     if default_delta {
         common.say(format!(
-            "delta was not given: taking 0.1 / n = {:.3e}",
+            "delta was not given: taking 0.1 / number of records = {:.3e}",
             prepared.promise.delta.to_f64()
         ));
     }

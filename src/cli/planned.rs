@@ -63,6 +63,8 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             unproved(plan),
         ),
     ];
+    let width = plan.events.iter().map(|event| event.what().chars().count());
+    let width = width.max().unwrap_or(0);
     for (event, planned) in plan.events.iter().zip(&plan.lines) {
         let batches = batches(planned.line.subsampling);
         let Some(g) = event.release() else {
@@ -74,7 +76,7 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             continue;
         };
         lines.push(format!(
-            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){batches}",
+            "  {:>8} x {:<width$} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){batches}",
             g.count(),
             g.what(),
             g.clip().map_or(f64::NAN, |c| c.to_f64()),

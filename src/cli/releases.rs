@@ -48,7 +48,7 @@ impl Releases {
                 Some(line) if !Unscaled::is_of_some_kind(text) => Failure::input(format!(
                     "line {line} is not an event, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
                 )),
-                _ => Failure::input(format!("`{text}`: {e}")),
+                _ => Failure::accounting(format!("`{text}`: {e}")),
             })
         };
         texts.map(event).collect()

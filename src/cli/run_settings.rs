@@ -158,13 +158,6 @@ fn argument(setting: Setting) -> Arg {
         .help(setting.help())
         .help_heading(setting.group())
         .hide_short_help(true);
-    // What the noise follows from is said one way or the other.
-    let argument = match setting {
-        Setting::noise_split => argument
-            .conflicts_with_all([Setting::tau_gradient, Setting::tau_log_ratio].map(Setting::name)),
-        Setting::batch_size => argument.conflicts_with(Setting::batch_rate.name()),
-        _ => argument,
-    };
     if setting.is_switch() {
         return argument.action(ArgAction::SetTrue);
     }

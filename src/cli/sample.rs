@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::charge;
-use super::data_file::{DATA, DataSettings, HoldOut, Loaded, published_name};
+use super::data_file::{DATA, DataSettings, HoldOut, Loaded, published_name, unreadable};
 use super::failure::{Failure, place_advice};
 use super::headings;
 use super::initial::start_of;
@@ -22,8 +22,8 @@ use super::words::{flag, how_to_resume, in_flags};
 use super::{Common, say_always};
 use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session, figure};
 use crate::analysis::{
-    Analysis, Charge, EndedRun, Error, Foreseen, Job, OpenJob, RunFiles, SavedRun, Watch, Written,
-    run as run_private,
+    Analysis, Caller, Charge, EndedRun, Error, Foreseen, Job, OpenJob, RunFiles, SavedRun, Watch,
+    Written, run as run_private,
 };
 use crate::density::Density;
 use crate::diagnostics::Summary;
@@ -270,7 +270,7 @@ impl Sources {
             portion: portion.as_ref(),
         };
         let rows = self.reading.load(&self.data, &model.columns, part)?;
-        Vault::new(Density::new(model), rows).map_err(Failure::input)
+        Vault::new(Density::new(model), rows).map_err(unreadable)
     }
 
     /// The records of all ranks.
@@ -464,8 +464,6 @@ impl SampleCommand<'_> {
             "max_memory": sources.reading.max_memory,
             "spill_dir": sources.reading.spill_dir.as_ref().map(|p| p.display().to_string()),
             "no_spill": sources.reading.no_spill,
-            "hold_out": sources.split.as_ref().map(Split::held_out),
-            "split": sources.split.as_ref().map(Split::name),
             "threads": sources.threads,
             "ledger": sources.ledger.as_ref().map(|p| p.display().to_string()),
         })
@@ -525,7 +523,14 @@ impl SampleCommand<'_> {
         }
         let saved = match saved {
             Some(saved) => saved,
-            None => SavedRun::create(&self.place, self.overwrite, &job, json!(sources))?,
+            None => {
+                let caller = Caller {
+                    command: json!(sources),
+                    origin,
+                    no_report: sources.no_report,
+                };
+                SavedRun::create(&self.place, self.overwrite, &job, caller)?
+            }
         };
         let shown = Shown {
             plan: &job.prepared.plan,
@@ -543,14 +548,12 @@ impl SampleCommand<'_> {
             common.say(line);
         }
         let files = fit.files();
-        let written = files
-            .write_over(&saved, !sources.no_report, &origin)
-            .map_err(|error| {
-                Failure::run(error).and(format!(
-                    "The draws that were made are kept, and the run stays charged; once there is room on the disk they can still be written. {}",
-                    how_to_resume(&self.place)
-                ))
-            })?;
+        let written = saved.write(files).map_err(|error| {
+            Failure::run(error).and(format!(
+                "The draws that were made are kept, and the run stays charged; once there is room on the disk they can still be written. {}",
+                how_to_resume(&self.place)
+            ))
+        })?;
         self.say_written(files, &written);
         self.say_interruptions(files, job.prepared.plan.iterations_per_chain)?;
         if secure_noise {

@@ -207,7 +207,9 @@ impl Arguments {
         let (promise, default_delta) = self.settings.promise(self.rows, None)?;
         if default_delta {
             let delta = promise.delta.to_f64();
-            common.say(format!("delta was not given: taking 0.1 / n = {delta:.3e}"));
+            common.say(format!(
+                "delta was not given: taking 0.1 / number of records = {delta:.3e}"
+            ));
         }
         let prepared = analysis.prepare(model, promise.clone())?;
         for warning in &prepared.plan.warnings {

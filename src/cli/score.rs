@@ -224,7 +224,7 @@ impl Arguments {
                 .and_then(|(share, name)| Split::new(name, share).ok());
             let Some(split) = split else {
                 return Err(Failure::input(format!(
-                    "`{place}` learnt from all records of its table, so none of them can be used to score it: sample again with `--hold-out 0.2`, or give --other-data if DATA has none of its records"
+                    "`{place}` held out none of its table's records, so none can be used to score it: sample again with `--hold-out 0.2`, or give --other-data if DATA has none of its records"
                 )));
             };
             if first.as_ref().is_some_and(|first| *first != split) {

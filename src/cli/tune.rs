@@ -36,7 +36,7 @@ Examples:
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have (of units, if --unit is to be given)
+    /// Number of records the run would have (of units, if it will protect units)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     #[command(flatten)]

@@ -25,12 +25,39 @@ const SHARED: [&str; 12] = [
     "insecure_noise_seed",
 ];
 
+/// Settings of how data are read, and of what is protected. Texts call them with their values: `on_bad_rows skip`.
+const OF_DATA: [&str; 5] = [
+    "columns",
+    "on_bad_rows",
+    "multiline_records",
+    "max_memory",
+    "spill_dir",
+];
+const OF_TERMS: [&str; 2] = ["relation", "unit"];
+
 /// A text of the library, which calls a setting `step_size`, in the program's words: --step-size.
 /// Not for texts that quote names of the user's.
 pub(super) fn in_flags(text: &str) -> String {
     let settings = Setting::ALL.iter().map(|setting| setting.name());
     settings.chain(SHARED).fold(text.to_owned(), |text, name| {
         text.replace(&format!("`{name}`"), &flag(name))
+    })
+}
+
+/// The same of a text about data, which may quote names of columns: only these few become flags.
+pub(super) fn in_flags_of_data(text: &str) -> String {
+    quoted_flags(text, &OF_DATA)
+}
+
+/// The same of a text about what is protected.
+pub(super) fn in_flags_of_terms(text: &str) -> String {
+    quoted_flags(text, &OF_TERMS)
+}
+
+fn quoted_flags(text: &str, names: &[&str]) -> String {
+    names.iter().fold(text.to_owned(), |text, name| {
+        let alone = text.replace(&format!("`{name}`"), &format!("`{}`", flag(name)));
+        alone.replace(&format!("`{name} "), &format!("`{} ", flag(name)))
     })
 }
 
@@ -57,6 +84,16 @@ mod tests {
         assert_eq!(
             in_flags(said),
             "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
+        );
+    }
+
+    #[test]
+    fn texts_about_data_keep_the_names_of_columns() {
+        let said =
+            "no column named `init`; give `columns init=NAME`, or allow more memory (`max_memory`)";
+        assert_eq!(
+            in_flags_of_data(said),
+            "no column named `init`; give `--columns init=NAME`, or allow more memory (`--max-memory`)"
         );
     }
 }

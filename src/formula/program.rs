@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
         let directions = (own + effects.sum::<usize>()) * predictors;
         if directions > 100 {
             self.notes.push(format!(
-                "the model has about {directions} parameters, and the default sampler takes at most 100: use `--algorithm dp-langevin`, or fewer groups"
+                "the model has about {directions} parameters, and the default sampler takes at most 100: use the sampler `dp-langevin`, or fewer groups"
             ));
         }
     }

@@ -47,15 +47,6 @@ pub trait Algebra {
         self.select(none, zero, product)
     }
 
-    /// `x * log(1 - y)` with 0 log 0 = 0.
-    fn multiply_log1m(&mut self, x: Self::Scalar, y: Self::Scalar) -> Self::Scalar {
-        let zero = self.constant(0.0);
-        let none = self.equal(x, zero);
-        let log = self.unary(Unary::Log1m, y);
-        let product = self.multiply(x, log);
-        self.select(none, zero, product)
-    }
-
     /// Logarithm of the beta function.
     fn log_beta(&mut self, a: Self::Scalar, b: Self::Scalar) -> Self::Scalar {
         let lgamma_a = self.unary(Unary::Lgamma, a);

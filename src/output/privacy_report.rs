@@ -178,7 +178,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
                 run.guarantee.proviso().map_or(String::new(), |proviso| format!(", and {proviso}"))
             )
         } else {
-            "NOT PRIVATE: the noise was made from a seed (--insecure-noise-seed).".to_string()
+            "NOT PRIVATE: the noise was made from a seed (`insecure_noise_seed`).".to_string()
         },
         "epsilon": run.epsilon,
         "delta": run.delta,
@@ -202,7 +202,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "generator": if run.secure_noise {
                 "ChaCha20, seeded by the operating system"
             } else {
-                "ChaCha20, seeded by --insecure-noise-seed: NOT PRIVATE"
+                "ChaCha20, seeded by insecure_noise_seed: NOT PRIVATE"
             },
             "distribution": "discrete Gaussian, sampled exactly in integers (Canonne, Kamath and Steinke 2020)",
             "lattice": {

@@ -47,7 +47,7 @@ pub enum WriteStanCsvError {
     NoThin,
     #[error(
         "'{key} = {value}' cannot stand in a Stan CSV header: key and value must be single \
-         words without '=', and the key none that the header has of itself"
+         words without '=', and the key must not be one of the header's own"
     )]
     Key { key: String, value: String },
     #[error("'{0}' cannot be a column: a name has no comma, quotation mark, white space or '#'")]

@@ -52,6 +52,12 @@ pub struct RunState {
     pub analysis: Value,
     /// Data that the program that began the run needs to resume it.
     pub command: Value,
+    /// What that program adds to the settings that are published; null where it adds nothing.
+    #[serde(default)]
+    pub origin: Value,
+    /// Whether the directory is to have no report.
+    #[serde(default)]
+    pub no_report: bool,
     /// The text of the model, of its constants, and of the guesses of its covariates.
     pub model: String,
     pub constants: Option<String>,
@@ -80,6 +86,8 @@ impl RunState {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             analysis,
             command,
+            origin: Value::Null,
+            no_report: false,
             model,
             constants: None,
             codebook: None,

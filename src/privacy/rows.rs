@@ -291,7 +291,7 @@ mod tests {
         given[0].0 = "dists".to_string();
         let message = error(&columns(), given, OnBadRows::Error).to_string();
         assert!(message.contains("did you mean `dists`"), "{message}");
-        assert!(!message.contains("--columns"), "{message}");
+        assert!(!message.contains("`columns`"), "{message}");
 
         let mut given = data(&[1.0], &[1.0]);
         given.push(("dist".to_string(), vec![2.0]));

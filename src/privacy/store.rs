@@ -75,7 +75,7 @@ fn free_memory() -> Option<u64> {
 pub enum NoRoom {
     #[error(
         "the columns that the model reads need more than the {:.3} GiB of memory allowed, and no \
-         temporary file is allowed for the rest: allow more with `--max-memory`, or allow a file",
+         temporary file is allowed for the rest: allow more (`max_memory`), or allow a file",
         *memory as f64 / f64::from(1 << 30)
     )]
     Memory {
@@ -84,8 +84,8 @@ pub enum NoRoom {
     },
     #[error(
         "the columns that the model reads do not fit into memory, and a temporary file for the rest \
-         cannot be written in {}: {reason}; choose a folder with space with `--spill-dir`, or allow more \
-         memory with `--max-memory`",
+         cannot be written in {}: {reason}; choose a folder with space (`spill_dir`), or allow more \
+         memory (`max_memory`)",
         folder.display()
     )]
     File { folder: PathBuf, reason: io::Error },

@@ -24,7 +24,7 @@ use super::randomness::PrivateRng;
 use super::ranks::Leader;
 use super::rows::Rows;
 use super::share::Compared;
-use super::split::Portion;
+use super::split::{Portion, Split, Subset};
 use super::store::{Columns, StoreBuilder};
 use super::subsampling::{Batch, Subsampling};
 use crate::accounting::Part;
@@ -191,6 +191,13 @@ impl Vault {
     pub(crate) fn part(&self) -> Option<Part> {
         let by_key = self.portion.as_ref().filter(|_| !self.by_place);
         by_key.map(Portion::part)
+    }
+
+    /// The division of the table of which the records are the part to learn from.
+    pub(crate) fn held_out(&self) -> Option<&Split> {
+        let training = |portion: &&Portion| portion.subset == Subset::Training;
+        let portion = self.portion.as_ref().filter(training);
+        portion.map(|portion| &portion.split)
     }
 
     /// The model.

@@ -176,6 +176,52 @@ fn files_of_a_room_use_each_other_in_no_circle() {
     );
 }
 
+/// Texts that only the program has: of `dpm new`, `dpm generate` and `dpm synth`.
+const OF_THE_PROGRAM: [&str; 3] = [
+    "src/formula/design.rs",
+    "src/output/generated_csv.rs",
+    "src/analysis/synthetic",
+];
+
+// If it failed: embedders, and users of Python and R, would be told of flags that they do not have.
+#[test]
+fn rooms_below_the_program_name_settings_and_no_flags() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_flag = |(at, _): &(usize, &str), line: &str| {
+        let after = line[at + 2..].chars().next();
+        let before = line[..*at].chars().next_back();
+        after.is_some_and(|c| c.is_ascii_lowercase())
+            && before.is_some_and(|c| " `(\"".contains(c))
+            // Whole commands are the program's wherever they stand.
+            && !line[..*at].contains("`dpm ")
+    };
+    let mut found = Vec::new();
+    for source in sources() {
+        let program = OF_THE_PROGRAM
+            .iter()
+            .any(|place| source.name.starts_with(place));
+        if program || source.room().is_none_or(|room| room == "cli") {
+            continue;
+        }
+        let text = fs::read_to_string(root.join(&source.name)).expect("a source can be read");
+        let own = text
+            .lines()
+            .take_while(|line| line.trim() != "#[cfg(test)]");
+        for (i, line) in own.enumerate() {
+            let line = line.trim_start();
+            let is_comment = line.starts_with("//");
+            if !is_comment && line.match_indices("--").any(|place| is_flag(&place, line)) {
+                found.push(format!("{}:{}: {line}", source.name, i + 1));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "write `step_size`, which the program turns into --step-size:\n{}",
+        found.join("\n")
+    );
+}
+
 // If it failed: a change of one command would change another.
 #[test]
 fn no_command_is_used_by_another_file() {

@@ -429,7 +429,7 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --tau-gradient 9 --tau-log-ratio 9 --noise-split 0.3",
-            &["cannot be used with"],
+            &["--noise-split divides", "--tau-gradient", "leave one"],
         ),
         (
             "--epsilon 1 --iterations max",

@@ -69,7 +69,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// Keys that the program alone writes: where it took things from.
-const ORIGIN: [&str; 15] = [
+const ORIGIN: [&str; 13] = [
     "model",
     "data",
     "constants",
@@ -81,8 +81,6 @@ const ORIGIN: [&str; 15] = [
     "max_memory",
     "spill_dir",
     "no_spill",
-    "hold_out",
-    "split",
     "threads",
     "ledger",
 ];

@@ -3,15 +3,17 @@
 //! on it, and whatever stands in a run's directory is whole.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
+use dpm::{Analysis, Constants, Model, PrivateData, Session, Split};
 use serde_json::Value;
 
 use crate::harness::{
     Folder, LOGISTIC as MODEL, Lcg, Moment, Outcome, Watched, entries, finish, folder_of, json,
-    says, start, wait_until,
+    says, start, wait_until, while_none_starts,
 };
 
 const SAMPLES: u64 = 60;
@@ -295,6 +297,36 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
     assert_eq!(first, all[..first.len()]);
     assert_eq!(place.show()["runs"]["resumed"], 3);
     place.fails(RESUME, 2, &["holds no run to resume"]);
+}
+
+// If it failed: what the program notes of a run, such as the records that it holds out, would be lost when an embedder
+// resumes it.
+#[test]
+fn the_library_resumes_a_run_of_the_program_as_the_program_does() {
+    let place = Place::new();
+    let held_out = format!("{RUN} --hold-out 0.2 --no-report");
+    interrupt(place.start_and_wait(&held_out, "m-run"));
+    let before = place.json("m-run/config.json");
+    let model = Model::from_file(place.file("m.dpm"), &Constants::none()).expect("a model");
+    let split = Split::new("hold-out", 0.2).expect("a split");
+    let data = PrivateData::from_file(place.file("d.csv")).portion(split.training());
+    let vault = data.bind(&model).expect("data");
+    let resumed = while_none_starts(|| {
+        let session = Session::open(place.file("l")).expect("a ledger");
+        Analysis::resume(place.file("m-run"), &vault, &session, |_| {
+            ControlFlow::Continue(())
+        })
+    });
+    assert!(!resumed.unwrap_or_else(|e| panic!("{e}")).is_interrupted());
+    let mut after = place.json("m-run/config.json");
+    assert_eq!(
+        (&after["hold_out"], &after["split"]),
+        (&0.2.into(), &"hold-out".into())
+    );
+    assert_eq!(after["unfinished"], false);
+    after["unfinished"] = true.into();
+    assert_eq!(after, before);
+    assert!(!place.file("m-run/report.html").exists());
 }
 
 // Wrong here: a release that is made twice on one charge.

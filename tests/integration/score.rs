@@ -303,11 +303,11 @@ fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
     };
     refused(
         "score flat-run data.csv --epsilon 1",
-        "learnt from all records of its table",
+        "held out none of its table's records",
     );
     refused(
         "score model-run data.csv --epsilon 1 --against flat-run",
-        "learnt from all records of its table",
+        "held out none of its table's records",
     );
     place.nuts("flat", "--hold-out 0.3 --split other --overwrite");
     refused(

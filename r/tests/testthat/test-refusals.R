@@ -109,7 +109,7 @@ test_that("an interrupted run is resumed, with the same draws", {
                    threads = 1, no_report = TRUE, insecure_noise_seed = 3, chains = 1)
   out <- tempfile("dpm-")
   # SIGINT to this process, as Ctrl-C sends it, from another one.
-  killer <- processx::process$new("sh", c("-c", 'while ! [ -e "$0"/unfinished ]; do sleep 0.1; done; sleep 0.3; kill -INT "$1"',
+  killer <- processx::process$new("sh", c("-c", 'while ! [ -e "$0"/unfinished/chain-1.even ]; do sleep 0.1; done; kill -INT "$1"',
                                           out, Sys.getpid()))
   caught <- tryCatch(
     suppressWarnings(do.call(dpm_sample, c(list(COIN, rows, out = out), settings))),

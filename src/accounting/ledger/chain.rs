@@ -196,7 +196,7 @@ impl Chain {
             _ => {}
         }
         if matches!(entry, Entry::Recovered { .. }) {
-            return Err(damage("it repairs what is not torn".to_owned()));
+            return Err(damage("it repairs an entry that is not torn".to_owned()));
         }
         let hash = EntryHash::of(line);
         self.books

@@ -468,7 +468,10 @@ fn what_no_crash_leaves_is_damage() {
         hash: EntryHash::of(b""),
     });
     let error = read(&covered.bytes, None).unwrap_err();
-    assert!(error.contains("repairs what is not torn"), "{error}");
+    assert!(
+        error.contains("repairs an entry that is not torn"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub enum LedgerError {
     )]
     Refused(Box<Quote>),
     #[error(
-        "this run's relation is {run} and the ledger's is {ledger}: an epsilon under one says nothing under the other. Give `--relation {ledger}`, or use a ledger of the run's relation"
+        "this run's relation is {run} and the ledger's is {ledger}: an epsilon under one says nothing under the other. Give `relation {ledger}`, or use a ledger of the run's relation"
     )]
     Relation { run: Relation, ledger: Relation },
     #[error(
@@ -163,9 +163,9 @@ fn advice(quote: &Quote) -> String {
 
 fn unit_advice(ledger: &str) -> String {
     match ledger {
-        "record" => "Leave --unit out, or use a ledger of the run's unit".to_owned(),
+        "record" => "Leave `unit` out, or use a ledger of the run's unit".to_owned(),
         column => format!(
-            "Give `--unit {}`, or use a ledger of the run's unit",
+            "Give `unit {}`, or use a ledger of the run's unit",
             column.escape_debug()
         ),
     }

@@ -29,7 +29,7 @@ pub enum TermsError {
     #[error(transparent)]
     Number(#[from] RealError),
     #[error(
-        "the unit `{}` is not a name; write `record`, or the column that is given to --unit, in at \
+        "the unit `{}` is not a name; write `record`, or the column that identifies units, in at \
          most 200 characters", .0.escape_debug()
     )]
     Unit(String),

@@ -107,7 +107,7 @@ fn of_a_gaussian(noise: f64, doubtful: bool) -> Verdict {
         "; intervals can be used as they are if the posterior is close to normal"
     };
     Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(format!(
-        "more records, more epsilon or --temperature would make chains possible{usable}"
+        "more records, more epsilon or `temperature` would make chains possible{usable}"
     ))
 }
 
@@ -203,7 +203,7 @@ impl<'a> Figures<'a> {
         match grade {
             Grade::Converged => verdict,
             Grade::Unknown | Grade::Fitted | Grade::SearchFailed => {
-                verdict.advise("at least two chains, better four (--chains)")
+                verdict.advise("at least two chains, better four (`chains`)")
             }
             _ => verdict.advise(more_draws(view)),
         }
@@ -229,10 +229,10 @@ fn r_hat_figure(r: f64) -> String {
 
 fn more_draws(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
-        "more iterations (--num-samples, --num-warmup), which cost nothing extra within a run, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost"
+        "more iterations (`num_samples`, `num_warmup`), which cost nothing extra within a run, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost"
     } else if view.facts.has_budget {
-        "more records or a larger epsilon, which both make the noise of a longer run tolerable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (--init) or, where the noise allows it, more iterations. Another run has its own privacy cost"
+        "more records or a larger epsilon, which both make the noise of a longer run tolerable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (`init`) or, where the noise allows it, more iterations. Another run has its own privacy cost"
     } else {
-        "more iterations (--num-samples), a longer warm-up (--num-warmup), a better start (--init), or another parametrisation"
+        "more iterations (`num_samples`), a longer warm-up (`num_warmup`), a better start (`init`), or another parametrisation"
     }
 }

@@ -28,8 +28,8 @@ fn divergences(view: &EvidenceView) -> Option<Verdict> {
     Some(
         Verdict::new(Kind::Divergence, Severity::Warning, sentence)
             .advise(match view.facts.likelihood {
-                Some(_) => "`--target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost",
-                None => "a larger --target-acceptance (such as 0.95) or a smaller --step-size, or another parametrisation (for a hierarchy, the non-centred one)",
+                Some(_) => "`target_acceptance` 0.95, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost",
+                None => "a larger `target_acceptance` (such as 0.95) or a smaller `step_size`, or another parametrisation (for a hierarchy, the non-centred one)",
             })
             .measured(count as f64, 0.0),
     )
@@ -51,7 +51,7 @@ fn energies(view: &EvidenceView) -> Option<Verdict> {
         Verdict::new(Kind::Energy, Severity::Warning, sentence)
             .advise(match view.facts.likelihood {
                 Some(_) => "another parametrisation, or tighter priors on what the records say little about",
-                None => "another parametrisation, a dense --metric, or a longer warm-up",
+                None => "another parametrisation, a dense `metric`, or a longer warm-up",
             })
             .measured(worst, E_BFMI),
     )
@@ -83,7 +83,7 @@ fn tree_depth(view: &EvidenceView) -> Option<Verdict> {
         Verdict::new(Kind::TreeDepth, Severity::Note, sentence)
             .advise(match view.facts.likelihood {
                 Some(_) => "another parametrisation",
-                None => "a larger --max-depth, or another --metric or parametrisation",
+                None => "a larger `max_depth`, or another `metric` or parametrisation",
             })
             .measured(share, 0.0),
     )

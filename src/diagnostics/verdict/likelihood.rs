@@ -29,7 +29,7 @@ const CERTAIN: f64 = 2.0;
 /// in none of six runs at epsilon 0.3, two of six at 1, and four of six at 3.
 pub(super) const UNTOLD: f64 = 0.1;
 
-const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that match the scale of the outcome, or a start near the posterior (--init), from public knowledge. Another run has its own privacy cost";
+const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that match the scale of the outcome, or a start near the posterior (`init`), from public knowledge. Another run has its own privacy cost";
 const FIT: &str = "a model with heavier tails (such as `student_t` in place of `normal`), and bounds of columns that exclude impossible values; more records or a larger epsilon. Another run has its own privacy cost";
 const LAW: &str = "`y ~ ...` in place of `target += ...` if the outcome has a distribution, so that the model itself determines how informative a record is";
 

@@ -354,13 +354,13 @@ const OTHERS: [&str; 14] = [
     "ten times",
     "Gaussian",
     "share the budget",
-    "--leapfrog-steps",
-    "--step-size",
-    "--metric",
-    "--max-depth",
+    "`leapfrog_steps`",
+    "`step_size`",
+    "`metric`",
+    "`max_depth`",
     "noise of the test",
     "scale of about one",
-    "--temperature",
+    "`temperature`",
     "which does",
 ];
 

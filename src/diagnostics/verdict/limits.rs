@@ -20,7 +20,7 @@ fn approximate(view: &EvidenceView) -> Option<Verdict> {
     let sentence = "This sampler accepts every step, so its chains converge to an approximation of the posterior. R-hat and ESS do not show how close it is.".to_owned();
     Some(
         note(Kind::Approximate, sentence).advise(
-            "docs/samplers.md has the measured bias; a smaller --step-size, if the sampler has one, reduces it",
+            "docs/samplers.md has the measured bias; a smaller `step_size`, if the sampler has one, reduces it",
         ),
     )
 }

@@ -80,7 +80,7 @@ fn step_collapsed(view: &EvidenceView) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::StepCollapsed, Severity::Warning, sentence)
-            .advise("a better start (--init), so that the first proposals are not all rejected; your own --step-size; priors that keep parameters away from the ends of their ranges")
+            .advise("a better start (`init`), so that the first proposals are not all rejected; your own `step_size`; priors that keep parameters away from the ends of their ranges")
             .measured(step / first, STEP_COLLAPSED),
     )
 }
@@ -103,12 +103,12 @@ fn low_acceptance(view: &EvidenceView) -> Option<Verdict> {
 
 fn shorter_steps(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
-        return "`--target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run has its own privacy cost";
+        return "`target_acceptance` 0.95, a longer warm-up (`num_warmup`), or another parametrisation. Another run has its own privacy cost";
     }
     if view.draws_cost() {
-        "a smaller --step-size (or a longer warm-up that finds one), fewer --leapfrog-steps, a larger epsilon or more records, which lower the noise of the test, and a better start (--init)"
+        "a smaller `step_size` (or a longer warm-up that finds one), fewer `leapfrog_steps`, a larger epsilon or more records, which lower the noise of the test, and a better start (`init`)"
     } else {
-        "a smaller --step-size, or a longer warm-up that finds one, and a better start (--init)"
+        "a smaller `step_size`, or a longer warm-up that finds one, and a better start (`init`)"
     }
 }
 
@@ -125,9 +125,9 @@ fn small_steps(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         percent(acceptance)
     );
     let advice = if view.draws_cost() {
-        "a larger --step-size or more --leapfrog-steps, as far as the noise of the test allows (`dpm plan` says what it would be)"
+        "a larger `step_size` or more `leapfrog_steps`, as far as the noise of the test allows (`dpm plan` says what it would be)"
     } else {
-        "a larger --step-size or more --leapfrog-steps"
+        "a larger `step_size` or more `leapfrog_steps`"
     };
     Some(
         Verdict::new(Kind::SmallSteps, Severity::Warning, sentence)
@@ -167,9 +167,9 @@ fn drift(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         }
     );
     let advice = if view.draws_cost() {
-        "a start nearer to where the chains are going (--init), which costs no budget if it is public knowledge, or a longer warm-up (--num-warmup), which does"
+        "a start nearer to where the chains are going (`init`), which costs no budget if it is public knowledge, or a longer warm-up (`num_warmup`), which does"
     } else {
-        "a longer warm-up (--num-warmup) or a start nearer to where the chains are going (--init)"
+        "a longer warm-up (`num_warmup`) or a start nearer to where the chains are going (`init`)"
     };
     Some(
         Verdict::new(Kind::Drift, Severity::Warning, sentence)

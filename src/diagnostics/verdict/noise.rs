@@ -126,7 +126,7 @@ fn limiting_noise(view: &EvidenceView, noise: f64, acceptance: f64) -> Option<Ve
     Some(verdict.advise(LESS_NOISE))
 }
 
-const LESS_NOISE: &str = "a larger epsilon; more records at the same --temperature, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
+const LESS_NOISE: &str = "a larger epsilon; more records at the same `temperature`, or a smaller `temperature`; fewer iterations or chains; a smaller `step_size`; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
 
 fn gradient_noise(view: &EvidenceView) -> Option<Verdict> {
     let facts = view.facts;
@@ -145,7 +145,7 @@ fn gradient_noise(view: &EvidenceView) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::GradientNoise, Severity::Warning, sentence)
-            .advise("a larger epsilon, a larger --noise-split (the gradients' share of it), fewer --leapfrog-steps, a tighter --clip-gradient (`dpm check` says what can be derived), or `dp-penalty`, which needs no gradients")
+            .advise("a larger epsilon, a larger `noise_split` (the gradients' share of it), fewer `leapfrog_steps`, a tighter `clip_gradient` (`dpm check` says what can be derived), or `dp-penalty`, which needs no gradients")
             .measured(kick, GRADIENT_NOISE),
     )
 }

@@ -110,7 +110,7 @@ fn nothing_learnt(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Opti
         verdict
             .advise(match view.facts.likelihood {
                 Some(_) => "more records, a larger epsilon or fewer parameters",
-                None => "more records or a larger epsilon; columns and parameters on a scale of about one, so that gradients rise above the noise where the search starts; a start near the posterior (--init), from public knowledge",
+                None => "more records or a larger epsilon; columns and parameters on a scale of about one, so that gradients rise above the noise where the search starts; a start near the posterior (`init`), from public knowledge",
             })
             .about(names)
             .measured(narrowest, PRIOR_WIDTH),

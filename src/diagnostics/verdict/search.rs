@@ -22,7 +22,7 @@ pub(super) const CENTRE_NOISE: f64 = 1.0;
 /// widens them by at most this much.
 pub(super) const MOST_CENTRE_NOISE: f64 = 10.0;
 
-const HELP: &str = "more records or a larger epsilon; --temperature, which needs less of both; a start near the posterior (--init), from public knowledge; columns and parameters on a scale of about one; priors that match the scale of the outcome; fewer parameters. Another run has its own privacy cost";
+const HELP: &str = "more records or a larger epsilon; `temperature`, which needs less of both; a start near the posterior (`init`), from public knowledge; columns and parameters on a scale of about one; priors that match the scale of the outcome; fewer parameters. Another run has its own privacy cost";
 
 /// Those of severity problem come first.
 pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {

@@ -54,9 +54,9 @@ fn few_draws(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         counted(shortest, "draw"),
     );
     let advice = if view.draws_cost() {
-        "fewer chains (--chains), which share the budget, and more iterations each, as long as the noise allows it (`dpm plan` says what it would be)"
+        "fewer chains (`chains`), which share the budget, and more iterations each, as long as the noise allows it (`dpm plan` says what it would be)"
     } else {
-        "more iterations (--num-samples)"
+        "more iterations (`num_samples`)"
     };
     Some(
         Verdict::new(Kind::FewDraws, severity, sentence)

@@ -295,7 +295,7 @@ pub enum LoadErrorKind {
 
     #[error(
         "the rows cannot be read back from their temporary file: {reason}; check the disk, or \
-         allow more memory with `--max-memory`"
+         allow more memory (`max_memory`)"
     )]
     Lost { reason: String },
 
@@ -330,7 +330,7 @@ fn bad_row(
     let place = form.name();
     let skip = match origin {
         Origin::Memory => "`OnBadRows::Skip`",
-        _ => "`--on-bad-rows skip`",
+        _ => "`on_bad_rows skip`",
     };
     let column = column.map_or(String::new(), |name| format!(", column `{name}`"));
     format!(
@@ -360,7 +360,7 @@ fn no_header(
             format!(". Columns are separated by commas, but this file seems to use {separator:?}")
         }
         None => ". If the file has no header line, add one that names the columns; if it has, say \
-                 with `--columns` which of them the model reads"
+                 with `columns` which of them the model reads"
             .to_string(),
     });
     message
@@ -390,7 +390,7 @@ fn missing_column(
 ) -> String {
     let mut message = format!("{origin} has no column named `{header}`");
     if header != column {
-        message.push_str(&format!(", which `--columns` gives for `{column}`"));
+        message.push_str(&format!(", which `columns` gives for `{column}`"));
     } else {
         message.push_str(", which the model uses");
     }
@@ -398,14 +398,14 @@ fn missing_column(
     message.push_str(&format!("; it has {}", listed(present)));
     if *origin != Origin::Memory {
         if header != column {
-            message.push_str(". Give `--columns` one of these");
+            message.push_str(". Give `columns` one of these");
         } else if variable == column {
             message.push_str(&format!(
-                ". To use a column of another name, give `--columns {variable}=NAME`"
+                ". To use a column of another name, give `columns {variable}=NAME`"
             ));
         } else {
             message.push_str(&format!(
-                ". To use columns of other names, give `--columns {variable}=NAME,NAME,...`"
+                ". To use columns of other names, give `columns {variable}=NAME,NAME,...`"
             ));
         }
     }

@@ -96,7 +96,7 @@ impl Lines {
             )),
             Some(Fault::Quotation | Fault::Unclosed) => Some(
                 "each field with quotation marks around all of it or with \
-                 none, on one line (`--multiline-records` allows line feeds in quotes)"
+                 none, on one line (`multiline_records` allows line feeds in quotes)"
                     .to_string(),
             ),
             Some(Fault::Length) => Some(format!("at most {} MiB", LONGEST >> 20)),

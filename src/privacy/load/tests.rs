@@ -188,7 +188,7 @@ fn bad_rows_name_line_and_column_and_nothing_else() {
     let whole = "expected 0 or 1, or false or true;";
     let fields = "expected 2 fields separated by commas, as in the header;";
     let quotes = "expected each field with quotation marks around all of it or with none, on one \
-                  line (`--multiline-records` allows line feeds in quotes);";
+                  line (`multiline_records` allows line feeds in quotes);";
     for (row, column, expected) in [
         ("1,x424242", ", column `dist`", number),
         ("1,\"424242 m\"", ", column `dist`", number),
@@ -212,7 +212,7 @@ fn bad_rows_name_line_and_column_and_nothing_else() {
             message.contains(&format!("data.csv, line 3{column}: {expected}")),
             "{message}"
         );
-        assert!(message.contains("`--on-bad-rows skip`"), "{message}");
+        assert!(message.contains("`on_bad_rows skip`"), "{message}");
         let rows = load(&text, OnBadRows::Skip).unwrap();
         assert_eq!(rows.missing(), [false, true, true]);
         assert_eq!(rows.columns(), [[0.0; 3], [1.0, 0.0, 0.0]]);
@@ -364,7 +364,7 @@ fn a_missing_column_is_named_with_what_there_is() {
     assert!(message.contains("no column named `dist`"), "{message}");
     assert!(message.contains("did you mean `dits`?"), "{message}");
     assert!(message.contains("`y`, `dits`, `z`"), "{message}");
-    assert!(message.contains("`--columns dist=NAME`"), "{message}");
+    assert!(message.contains("`columns dist=NAME`"), "{message}");
 
     let vector = [
         column("x.1", false, None, None),
@@ -378,7 +378,7 @@ fn a_missing_column_is_named_with_what_there_is() {
         OnBadRows::Error,
     ));
     assert!(
-        error.to_string().contains("`--columns x=NAME,NAME,...`"),
+        error.to_string().contains("`columns x=NAME,NAME,...`"),
         "{error}"
     );
 
@@ -627,7 +627,7 @@ fn renames_say_where_a_column_is() {
     let error = refused(load(&[("x.1", "agee")]));
     assert!(
         error.to_string().contains(
-            "no column named `agee`, which `--columns` gives for `x.1` (did you mean `age`?)"
+            "no column named `agee`, which `columns` gives for `x.1` (did you mean `age`?)"
         ),
         "{error}"
     );

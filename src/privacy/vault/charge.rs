@@ -56,10 +56,10 @@ pub enum ReleaseError {
     #[error(transparent)]
     Noise(#[from] NoiseError),
     #[error(
-        "the rows can no longer be read from their temporary file: {0}; check the disk, then use `--resume`"
+        "the rows can no longer be read from their temporary file: {0}; check the disk, then resume the run"
     )]
     Rows(String),
-    #[error("{0}; continue with `--resume`")]
+    #[error("{0}; then resume the run")]
     Link(#[from] LinkError),
 }
 

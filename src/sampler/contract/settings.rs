@@ -381,7 +381,7 @@ macro_rules! settings {
 }
 
 settings! {
-    "Steps of dp-laplace, dp-hmc, dp-penalty, dp-barker, nuts, hmc and rwmh" {
+    "Steps" {
         /// Leapfrog steps per iteration
         leapfrog_steps: u64 [u64] = AT_LEAST_ONE, "L";
         /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise
@@ -401,7 +401,7 @@ settings! {
         /// Mean acceptance that warm-up aims at
         target_acceptance: f64 [f64] = PROBABILITY, "P";
     }
-    "Clipping and noise of samplers whose chains are paid for" {
+    "Clipping and noise" {
         /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, where rows share units); `derived`: the bound that no record exceeds
         clip_gradient: Clip [impl Into<Clip>] = CLIP, "B|derived";
         /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance
@@ -413,7 +413,7 @@ settings! {
         /// Noise multiplier of log-ratios, in units of their sensitivity
         tau_log_ratio: f64 [f64] = POSITIVE, "TAU";
     }
-    "Batches of dp-sgld, dp-sgnht, dp-sghmc, dp-amagold, dp-barker and dp-penalty" {
+    "Batches" {
         /// Probability of a record (or unit) to be in a batch
         batch_rate: Real [impl Into<Real>] = RATE, "R";
         /// Records (or units) in a batch of fixed size, drawn without replacement
@@ -556,6 +556,18 @@ impl Settings {
                 "`target_acceptance` adapts the step size, which `step_size` fixes: leave one of them out".into(),
             ));
         }
+        if self.batch_rate.is_some() && self.batch_size.is_some() {
+            return Err(PlanError::Settings(
+                "batches have either a rate (`batch_rate`) or a size (`batch_size`): leave one of them out".into(),
+            ));
+        }
+        if self.noise_split.is_some()
+            && (self.tau_gradient.is_some() || self.tau_log_ratio.is_some())
+        {
+            return Err(PlanError::Settings(
+                "`noise_split` divides the budget, and the noise follows from it; `tau_gradient` and `tau_log_ratio` give the noise: leave one or the other out".into(),
+            ));
+        }
         self.check_values()
     }
 
@@ -679,6 +691,8 @@ mod tests {
         for algorithm in ALGORITHMS {
             let own = Settings {
                 target_acceptance: None,
+                noise_split: None,
+                batch_size: None,
                 ..all_given()
             };
             own.of(algorithm).check(algorithm).unwrap();

@@ -19,7 +19,7 @@ const FOR_INFORMATION_IF_TIGHT: f64 = 0.2;
 const FOR_SLOPE: f64 = 0.03;
 const FOR_CERTIFICATE: f64 = 0.06;
 /// For lengths beyond the clip bound, where they are not bounded.
-const FOR_BEYOND: f64 = 0.02;
+const FOR_BEYOND: f64 = 0.06;
 /// The range of the share for histograms, which depends on the noise in counts.
 const FOR_HISTOGRAMS: [f64; 2] = [0.05, 0.15];
 /// The part of that share for lengths of gradients; the rest goes to those of information.
