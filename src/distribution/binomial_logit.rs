@@ -38,10 +38,11 @@ pub(super) fn log_density<'a, A: Algebra>(
     let (part, rest) = (rarer / n, (n - rarer) / n);
     let log_odds = sign * alpha;
     let others = n - rarer;
-    let odds = rarer.at_least(1.0) / others;
+    let at_least_one = rarer.at_least(1.0);
+    let odds = at_least_one / others;
     let observed = odds
         .above(0.5)
-        .choose(((rarer - others) / others).ln_1p(), odds.ln());
+        .choose(((at_least_one - others) / others).ln_1p(), odds.ln());
     let off = log_odds - observed;
     // The odds ratio less one, times the part: both forms are exact where this is one, and each
     // fails far out on one side.
