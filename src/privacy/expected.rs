@@ -79,17 +79,17 @@ pub(crate) fn visit_public(
 /// The nodes of a table's blocks of records where the law saw `z` last: several questions are asked
 /// at one point.
 #[derive(Default)]
-pub(crate) struct Found(Mutex<Kept>);
+pub(crate) struct NodeCache(Mutex<CachedNodes>);
 
 #[derive(Default)]
-struct Kept {
+struct CachedNodes {
     z: Vec<f64>,
     /// By the first row of a block.
     blocks: HashMap<usize, Arc<Located>>,
     bytes: usize,
 }
 
-impl Found {
+impl NodeCache {
     fn at(&self, z: &[f64], start: usize) -> Option<Arc<Located>> {
         let kept = self.0.lock().ok()?;
         if kept.z == z {
@@ -104,9 +104,9 @@ impl Found {
             return;
         };
         if kept.z != z {
-            *kept = Kept {
+            *kept = CachedNodes {
                 z: z.to_vec(),
-                ..Kept::default()
+                ..CachedNodes::default()
             };
         }
         if kept.bytes + located.bytes() <= MOST_KEPT {
@@ -122,7 +122,7 @@ pub(crate) struct Reader<'a> {
     program: &'a RowProgram,
     scratch: Scratch,
     source: Source<'a>,
-    found: Option<&'a Found>,
+    cache: Option<&'a NodeCache>,
     d: usize,
     /// The number of derivatives of the vectors.
     width: usize,
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         density: &'a Density,
         look: &'a Look<'a>,
         shared: bool,
-        found: Option<&'a Found>,
+        cache: Option<&'a NodeCache>,
     ) -> Reader<'a> {
         let program = density.row_program();
         let d = look.dimension();
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
             program,
             scratch: program.scratch(&look.sight.z, d),
             source,
-            found,
+            cache,
             d,
             width,
             basis,
@@ -449,12 +449,12 @@ impl<'a> Reader<'a> {
             }
         };
         let raw = &columns[columns.len() - law.columns().len()..];
-        let located = match self.found.and_then(|found| found.at(&sight.z, start)) {
+        let located = match self.cache.and_then(|cache| cache.at(&sight.z, start)) {
             Some(located) => located,
             None => {
                 let located = Arc::new(law.locate(raw, rows, scratch));
-                if let Some(found) = self.found.filter(|_| law.is_costly()) {
-                    found.keep(&sight.z, start, located.clone());
+                if let Some(cache) = self.cache.filter(|_| law.is_costly()) {
+                    cache.keep(&sight.z, start, located.clone());
                 }
                 located
             }

@@ -146,7 +146,7 @@ impl Vault {
                 counts,
                 units,
                 numbers,
-                found: Default::default(),
+                nodes: Default::default(),
                 idle: Default::default(),
             },
             n,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::density::{BLOCK, Density, RowProgram, Scratch};
 use crate::linear::vectorised;
-use crate::privacy::expected::{Found, Reader};
+use crate::privacy::expected::{NodeCache, Reader};
 use crate::privacy::gradient::{GradientScale, Memory};
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::{Computed, Look};
@@ -32,7 +32,7 @@ pub(in crate::privacy) struct Table {
     /// The numbers of these units among all of the table, whatever a model reads of them. None in a
     /// batch.
     pub numbers: Option<Vec<usize>>,
-    pub found: Found,
+    pub nodes: NodeCache,
     pub idle: Idle,
 }
 
@@ -99,7 +99,7 @@ impl Table {
             counts: rows.iter().map(|&row| self.counts[row]).collect(),
             units,
             numbers: None,
-            found: Found::default(),
+            nodes: NodeCache::default(),
             idle: Idle::default(),
         }
     }
@@ -128,7 +128,7 @@ impl Table {
         }
         let begin = || Adding {
             window: self.columns.window(),
-            reader: Reader::new(density, look, false, Some(&self.found)),
+            reader: Reader::new(density, look, false, Some(&self.nodes)),
             vectors: look.working_memory(),
             memory: Memory::default(),
             sum: vec![0; coordinates],

@@ -68,7 +68,7 @@ impl Table {
     ) -> Vec<i128> {
         let part = |units: Range<usize>| {
             let mut window = self.columns.window();
-            let mut reader = Reader::new(density, look, true, Some(&self.found));
+            let mut reader = Reader::new(density, look, true, Some(&self.nodes));
             let mut lanes = Lanes::new(look, scale);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;

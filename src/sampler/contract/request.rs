@@ -2,7 +2,7 @@
 
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
-use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::settings::{Clip, DEFAULT_CLIP, Settings};
 use crate::sampler::contract::{Algorithm, Looked};
 

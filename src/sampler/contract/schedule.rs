@@ -198,9 +198,10 @@ impl Line {
     fn barker(&self, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
         let records = public_records(request)?;
         let Subsampling::FixedSize(size) = self.subsampling else {
-            return Err(PlanError::Settings(
-                "DP-Barker needs batches of a fixed size: give `batch_size`".into(),
-            ));
+            return Err(PlanError::Settings(format!(
+                "`{}` needs batches of a fixed size: give `batch_size`",
+                request.algorithm.name
+            )));
         };
         let scale = BarkerScale::new(size, records, request.temperature)?;
         let lattice = Lattice::new(scale.lattice_ratio(), 1u64)?;

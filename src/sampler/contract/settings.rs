@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::accounting::{Real, exact_real};
 use crate::sampler::contract::Algorithm;
+use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::metric::MetricForm;
-use crate::sampler::contract::plan::PlanError;
 
 /// Clip bounds on gradients and on log-ratios per unit of distance: generous for
 /// a regression with a handful of covariates of size one.

@@ -29,7 +29,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::{Step, Walker};
-use crate::sampler::langevin::start::{LINES, Start, StartSearch, add, noise, pairs};
+use crate::sampler::langevin::search::{LINES, Start, StartSearch, add, noise, pairs};
 use crate::sampler::random::normals;
 use crate::sampler::stochastic::{all_finite, followed};
 
@@ -38,8 +38,6 @@ const SHARES: [u64; 4] = [1, 1, 2, 4];
 pub(crate) const ROUNDS: u64 = SHARES.len() as u64;
 /// The number of points of a round, in pairs.
 pub(crate) const POINTS: u64 = 32;
-/// The error of a centre after a step, apart from noise, in posterior variances.
-pub(crate) const DRIFT: f64 = 0.3;
 /// Draws are made wider by at most this many posterior variances: a centre with more noise is not
 /// known at all, and neither are the axes.
 const MOST_NOISE: f64 = 100.0;

@@ -3,8 +3,10 @@ use crate::accounting::{Meter, Real, Relation};
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, PrivateRng, Rows, Vault};
 use crate::sampler::chain::private_oracle::PrivateOracle;
-use crate::sampler::contract::Walker;
-use crate::sampler::contract::request::Iterations;
+use crate::sampler::contract::initial::Initial;
+use crate::sampler::contract::request::{Iterations, PlanRequest};
+use crate::sampler::contract::schedule::Noise;
+use crate::sampler::langevin::search::noise;
 use crate::sampler::random::public_rng;
 use crate::sampler::{Kind, lookup};
 
