@@ -205,11 +205,11 @@ pub mod sampler {
         PrivateSettings, Question, Ratio, Scale, View, draw_prior, lookup, sample_from,
         sample_privately, sample_without_privacy,
     };
-    use crate::sampler::{Facts, Form};
+    use crate::sampler::{Form, ModelFacts};
 
     /// The facts about the same model with a prior that is nowhere wide, so that a search looks in all
     /// directions from its first round on; `None` where it does so anyway.
-    pub fn without_wide_directions(facts: &dyn Facts) -> Option<Arc<dyn Facts>> {
+    pub fn without_wide_directions(facts: &dyn ModelFacts) -> Option<Arc<dyn ModelFacts>> {
         let facts: &dyn Any = facts;
         let form = facts.downcast_ref::<Form>()?;
         form.wide.as_ref()?;

@@ -80,7 +80,9 @@ struct Common {
     /// Colours on standard error
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN", help_heading = headings::ALL, display_order = 1000)]
     color: ColorChoice,
-    /// Print only errors, and the verdict that draws are not to be used; for scheduled jobs, since progress reveals the number of records
+    /// Print only errors, and the verdict that draws are not to be used
+    ///
+    /// For scheduled jobs, since progress reveals the number of records.
     #[arg(long, short, global = true, help_heading = headings::ALL, display_order = 1001)]
     quiet: bool,
 }

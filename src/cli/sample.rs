@@ -55,7 +55,9 @@ pub(super) struct Arguments {
     metadata: Option<PathBuf>,
     #[arg(long, value_name = "FILE.json", help = CONSTANTS, help_heading = headings::DATA)]
     constants: Option<PathBuf>,
-    /// Sampler (see --help) [default: dp-laplace; dp-langevin or dp-hmc where settings are given that dp-laplace lacks]
+    /// Sampler [default: dp-laplace]
+    ///
+    /// The default is dp-langevin or dp-hmc where settings are given that dp-laplace lacks. The samplers are listed below.
     #[arg(
         long,
         value_name = "NAME",
@@ -126,7 +128,9 @@ pub(super) struct Arguments {
     /// Replace an earlier run
     #[arg(long, help_heading = headings::OUTPUT)]
     overwrite: bool,
-    /// Resume an interrupted or killed private run with its settings, at no further charge; can be combined only with --threads, --progress, --quiet and --color
+    /// Resume an interrupted or killed private run, at no further charge
+    ///
+    /// It has its settings already: only --threads, --progress, --quiet and --color can be given with it.
     #[arg(
         long,
         value_name = "RUN",

@@ -46,18 +46,20 @@ pub(super) fn in_flags(text: &str) -> String {
 
 /// The same of a text about data, which may quote names of columns: only these few become flags.
 pub(super) fn in_flags_of_data(text: &str) -> String {
-    quoted_flags(text, &OF_DATA)
+    let text = with_values(text, &OF_DATA);
+    OF_DATA.iter().fold(text, |text, name| {
+        text.replace(&format!("`{name}`"), &format!("`{}`", flag(name)))
+    })
 }
 
-/// The same of a text about what is protected.
+/// The same of a text about what is protected, which may quote a column that tells units apart.
 pub(super) fn in_flags_of_terms(text: &str) -> String {
-    quoted_flags(text, &OF_TERMS)
+    with_values(text, &OF_TERMS)
 }
 
-fn quoted_flags(text: &str, names: &[&str]) -> String {
+fn with_values(text: &str, names: &[&str]) -> String {
     names.iter().fold(text.to_owned(), |text, name| {
-        let alone = text.replace(&format!("`{name}`"), &format!("`{}`", flag(name)));
-        alone.replace(&format!("`{name} "), &format!("`{} ", flag(name)))
+        text.replace(&format!("`{name} "), &format!("`{} ", flag(name)))
     })
 }
 
@@ -84,6 +86,15 @@ mod tests {
         assert_eq!(
             in_flags(said),
             "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
+        );
+    }
+
+    #[test]
+    fn texts_about_units_keep_their_names() {
+        let said = "this run protects a unit `unit`. Give `unit patient`, or `relation zero-out`";
+        assert_eq!(
+            in_flags_of_terms(said),
+            "this run protects a unit `unit`. Give `--unit patient`, or `--relation zero-out`"
         );
     }
 

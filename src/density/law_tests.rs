@@ -824,7 +824,7 @@ fn standards(source: &str) -> Vec<String> {
 // search would be made for each record where one is enough.
 #[test]
 fn records_that_move_and_scale_one_law_are_told_from_others() {
-    let of = |outcome: &str, model: &str| {
+    let found = |outcome: &str, model: &str| {
         standards(&format!(
             "record {{ {outcome}; real x; real<lower=0> w; }} parameters {{ real a; real b; real<lower=0> s; }}
              model {{ a ~ normal(0, 1); s ~ lognormal(0, 0.3); {model} }}"
@@ -850,7 +850,7 @@ fn records_that_move_and_scale_one_law_are_told_from_others() {
         ("real<lower=0> y", "y ~ weibull(1 + s, exp(a + b * x));"),
         ("real<lower=-9, upper=9> y", "y ~ normal(a + b * x, s);"),
     ] {
-        assert_eq!(of(outcome, model), ["y"], "{outcome}: {model}");
+        assert_eq!(found(outcome, model), ["y"], "{outcome}: {model}");
     }
     for (outcome, model) in [
         // The shape differs.
@@ -872,7 +872,7 @@ fn records_that_move_and_scale_one_law_are_told_from_others() {
         ("real<lower=0> y", "y ~ normal(a + b * x, s) T[0, ];"),
         ("int<lower=0> y", "y ~ poisson_log(a + b * x);"),
     ] {
-        assert_eq!(of(outcome, model), [""; 0], "{outcome}: {model}");
+        assert_eq!(found(outcome, model), [""; 0], "{outcome}: {model}");
     }
 }
 

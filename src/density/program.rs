@@ -54,7 +54,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// What its adjoint flows to. That of a condition is none, and that of places stays there.
+    /// The values that its adjoint flows to. That of a condition is none, and that of places stays there.
     fn differentiated(&self) -> impl Iterator<Item = Source> {
         let operands = match self {
             Operation::Unary(_, a) => [Some(*a), None],

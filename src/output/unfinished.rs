@@ -52,7 +52,7 @@ pub struct RunState {
     pub analysis: Value,
     /// Data that the program that began the run needs to resume it.
     pub command: Value,
-    /// What that program adds to the settings that are published; null where it adds nothing.
+    /// That program's additions to the settings that are published; null where there are none.
     #[serde(default)]
     pub origin: Value,
     /// Whether the directory is to have no report.

@@ -38,7 +38,7 @@ pub use contract::plan::{NoiseScales, Plan};
 pub use contract::request::{Allowance, DEFAULT_CHAINS, DEFAULT_SAMPLES, Iterations, PlanRequest};
 pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use contract::settings::{Clip, DEFAULT_CLIP, Setting, Settings};
-pub use contract::{Algorithm, Facts, Kind};
+pub use contract::{Algorithm, Kind, ModelFacts};
 pub use hamiltonian::nuts::DEFAULT_MAX_DEPTH;
 use hamiltonian::{dp_amagold, dp_hmc, hmc, nuts};
 pub(crate) use laplace::Form;

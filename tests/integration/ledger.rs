@@ -193,7 +193,7 @@ fn what_a_ledger_cannot_cover_is_refused() {
     place.fails(
         &format!("{of_people} --unit patient"),
         2,
-        &["unit `patient`", "unit `record`", "Leave `--unit` out"],
+        &["unit `patient`", "unit `record`", "Leave the unit out"],
     );
     // A column of that name is another unit than the row.
     place.fails(&format!("{of_people} --unit record"), 2, &["is a row"]);

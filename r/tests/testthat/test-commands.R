@@ -92,7 +92,7 @@ test_that("runs are judged by records that were held out", {
   checked <- quiet(dpm_score(fit, data, epsilon = 5, delta = 1e-6, statistic = "y == 1", insecure_noise_seed = 1))
   expect_lt(abs(checked$statistics[[1]]$observed - 0.5), 0.3)
   expect_error(quiet(dpm_score(fit, data, epsilon = 1e-3, delta = 1e-6)), "drown", class = "dpm_input_error")
-  expect_error(quiet(dpm_score(draw(COIN, data), data, epsilon = 1)), "learnt from", class = "dpm_input_error")
+  expect_error(quiet(dpm_score(draw(COIN, data), data, epsilon = 1)), "held out none", class = "dpm_input_error")
 })
 
 test_that("models and tables are made up", {

@@ -163,7 +163,7 @@ fn advice(quote: &Quote) -> String {
 
 fn unit_advice(ledger: &str) -> String {
     match ledger {
-        "record" => "Leave `unit` out, or use a ledger of the run's unit".to_owned(),
+        "record" => "Leave the unit out, or use a ledger of the run's unit".to_owned(),
         column => format!(
             "Give `unit {}`, or use a ledger of the run's unit",
             column.escape_debug()

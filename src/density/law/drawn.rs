@@ -17,7 +17,7 @@ pub(super) struct Drawn {
     pub scalars: Vec<Scalar>,
     /// The roots of these.
     terms: Vec<usize>,
-    /// What a single outcome may have for its standard variable.
+    /// The forms of a single outcome's standard variable.
     pub standards: Vec<Standard>,
     /// The one number through which the density of a single outcome reads the record, and its root.
     pub single: Option<(PrivateId, usize)>,

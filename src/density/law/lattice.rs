@@ -52,7 +52,7 @@ pub(super) fn single_number(model: &Model, column: usize, terms: &[Scalar]) -> O
     })
 }
 
-/// What a number depends on.
+/// The quantities that a number depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Reads {
     /// A column of the record other than the outcome.
@@ -71,7 +71,7 @@ impl Reads {
     };
 }
 
-/// What the numbers of `order` depend on, if `cut` depends on nothing.
+/// The quantities that the numbers of `order` depend on, if `cut` depends on nothing.
 fn fill(
     reads: &mut [Reads],
     graph: &PrivateGraph,
@@ -118,7 +118,7 @@ struct Anchor {
     log_densities: [f64; NODES],
 }
 
-/// What was found at the points of one step's lattice, at some parameters.
+/// The findings at the points of one step's lattice, at some parameters.
 #[derive(Default)]
 pub(super) struct Lattice {
     /// The interface.

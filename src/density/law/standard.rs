@@ -165,7 +165,7 @@ impl Cone<'_> {
     /// outcome.
     fn is_standard(&self, terms: &[Scalar]) -> bool {
         let mut reads = vec![Reads::Nothing; self.of_outcome.len()];
-        let of = |reads: &[Reads], s: Scalar| match s {
+        let read_of = |reads: &[Reads], s: Scalar| match s {
             Scalar::Private(id) => reads[id.0 as usize],
             Scalar::Number(_) | Scalar::Public(..) => Reads::Nothing,
         };
@@ -176,7 +176,7 @@ impl Cone<'_> {
         {
             let op = &self.model.graphs.private.node(id).op;
             let all = operands(op);
-            let at_worst = |worst: Reads| all.iter().all(|&s| of(&reads, s) <= worst);
+            let at_worst = |worst: Reads| all.iter().all(|&s| read_of(&reads, s) <= worst);
             let is_standard = at_worst(Reads::Standard) && !all.iter().any(|s| self.is_own(*s));
             let keeps_sums = match *op {
                 PrivateOp::Unary(Unary::Negate, _)
@@ -187,7 +187,7 @@ impl Cone<'_> {
                 }
                 PrivateOp::Binary(Binary::Divide, _, b) => !b.is_private(),
                 // The outcome alone says which, as where it is 0.
-                PrivateOp::Select(condition, ..) => of(&reads, condition) == Reads::Standard,
+                PrivateOp::Select(condition, ..) => read_of(&reads, condition) == Reads::Standard,
                 _ => false,
             };
             reads[id.0 as usize] = if is_standard || self.affine(id).is_some() {
@@ -198,7 +198,9 @@ impl Cone<'_> {
                 Reads::Otherwise
             };
         }
-        terms.iter().all(|&s| of(&reads, s) != Reads::Otherwise)
+        terms
+            .iter()
+            .all(|&s| read_of(&reads, s) != Reads::Otherwise)
     }
 
     /// Whether a number is the record's, and not the outcome's.

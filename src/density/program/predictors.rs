@@ -19,7 +19,7 @@ use super::{
 };
 use crate::model::Binary;
 
-/// What is left of a row of W when others are subtracted, as a share of its largest entry: below this it
+/// The remainder of a row of W when others are subtracted, as a share of its largest entry: below this it
 /// is rounding.
 const ROUNDING: f64 = 1e-10;
 
@@ -382,13 +382,13 @@ mod tests {
             .map(|&c| density.model().columns[c].name.clone())
             .collect();
         let column = |name: &String| -> Vec<f64> {
-            let one = |rng: &mut ChaCha8Rng| match name.as_str() {
+            let value_of = |rng: &mut ChaCha8Rng| match name.as_str() {
                 "n" => f64::from(rng.random_range(0..10)),
                 "k" => f64::from(rng.random_range(1..5)),
                 "g" => f64::from(rng.random_range(1..=GROUPS as i32)),
                 _ => rng.random_range(-2.0..2.0),
             };
-            (0..ROWS).map(|_| one(rng)).collect()
+            (0..ROWS).map(|_| value_of(rng)).collect()
         };
         let columns = names.iter().map(column).collect();
         let d = density.dimension();

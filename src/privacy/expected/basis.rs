@@ -9,7 +9,7 @@
 use crate::density::{BLOCK, Predictors};
 use crate::linear::vectorised;
 
-/// What is left of a vector, as a share of its length, when its parts along others are taken out:
+/// The remainder of a vector, as a share of its length, when its parts along others are taken out:
 /// below this it is what rounding leaves of a combination of these.
 const DEPENDENT: f64 = 1e-6;
 
@@ -251,8 +251,8 @@ mod tests {
     fn given() -> Given {
         let rng = &mut ChaCha8Rng::seed_from_u64(4);
         let mut random = |count: usize| -> Vec<f64> {
-            let one = |_| rng.random_range(-1.0..1.0);
-            (0..count * BLOCK).map(one).collect()
+            let number = |_| rng.random_range(-1.0..1.0);
+            (0..count * BLOCK).map(number).collect()
         };
         let mut basis = Basis::new(Predictors::of_count(RANK), WIDTH, NODES);
         basis.vectors = random(RANK * WIDTH);
@@ -271,7 +271,7 @@ mod tests {
 
     /// The vectors of a record, `[node][derivative]`, from derivatives by predictors and their gradients.
     fn vectors(vectors: &[f64], coordinates: &[f64], i: usize) -> Vec<[f64; WIDTH]> {
-        let of = |own: &[f64]| {
+        let vector = |own: &[f64]| {
             let sum = |j: usize| {
                 let terms = own.chunks(BLOCK).enumerate();
                 terms
@@ -280,7 +280,7 @@ mod tests {
             };
             std::array::from_fn(sum)
         };
-        coordinates.chunks(RANK * BLOCK).map(of).collect()
+        coordinates.chunks(RANK * BLOCK).map(vector).collect()
     }
 
     fn close(a: f64, b: f64) -> bool {

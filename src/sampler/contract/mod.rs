@@ -62,7 +62,7 @@ impl Algorithm {
     }
 
     /// The facts about a model on which its plan depends ([`Sampler::look`]).
-    pub fn look(&self, model: &Model, shared_units: bool) -> Result<Looked, SampleError> {
+    pub fn look(&self, model: &Model, shared_units: bool) -> Result<OptionalFacts, SampleError> {
         match self.kind {
             Kind::Private(sampler) => sampler.look(model, shared_units),
             Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => Ok(None),
@@ -129,7 +129,7 @@ pub trait Sampler: Sync + Debug {
     /// ([`PlanRequest::facts`]); `shared_units`: several rows may share a unit.
     ///
     /// Errors: no point with a finite prior density.
-    fn look(&self, _: &Model, _shared_units: bool) -> Result<Looked, SampleError> {
+    fn look(&self, _: &Model, _shared_units: bool) -> Result<OptionalFacts, SampleError> {
         Ok(None)
     }
 
@@ -149,12 +149,12 @@ pub trait Sampler: Sync + Debug {
 }
 
 /// The findings of a sampler about a model before a row is read, which only that sampler understands.
-pub trait Facts: Any + Debug + Send + Sync {}
+pub trait ModelFacts: Any + Debug + Send + Sync {}
 
-impl<T: Any + Debug + Send + Sync> Facts for T {}
+impl<T: Any + Debug + Send + Sync> ModelFacts for T {}
 
-/// Facts about a model, for samplers that look at it.
-pub type Looked = Option<Arc<dyn Facts>>;
+/// Those findings, of samplers that look at the model.
+pub type OptionalFacts = Option<Arc<dyn ModelFacts>>;
 
 /// A private sampler that can also run without noise.
 pub trait Reference: Sampler {

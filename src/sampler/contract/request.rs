@@ -4,7 +4,7 @@ use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
 use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::settings::{Clip, DEFAULT_CLIP, Settings};
-use crate::sampler::contract::{Algorithm, Looked};
+use crate::sampler::contract::{Algorithm, OptionalFacts};
 
 /// The default number of chains of a private run.
 pub const DEFAULT_CHAINS: u64 = 4;
@@ -40,7 +40,7 @@ pub struct PlanRequest {
     /// Whether several rows may share a unit.
     pub shared_units: bool,
     /// The sampler's facts about the model, if it was looked at.
-    pub facts: Looked,
+    pub facts: OptionalFacts,
     /// The questions of one chain in one iteration, where the sampler is outside of this crate.
     pub allowance: Allowance,
 }

@@ -10,7 +10,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::form::Form;
 use super::lines;
 use super::response::simulated;
-use super::search::{Ground, Search};
+use super::search::{RoundInputs, Search};
 use super::shares::Shares;
 use crate::accounting::{Meter, Real};
 use crate::density::{Density, Simulator};
@@ -411,7 +411,7 @@ impl Oracle for Noise<'_> {
 }
 
 /// Asserts that a certificate asks from the clip bound on, and claims what is answered, in posterior sds.
-fn assert_pull_is_that_of_the_answer(mut search: Search, ground: &Ground, mut noise: Noise) {
+fn assert_pull_is_that_of_the_answer(mut search: Search, ground: &RoundInputs, mut noise: Noise) {
     search.certify(ground, &mut noise).unwrap();
     let [clip, end] = noise.asked_beyond.unwrap();
     assert_eq!(clip, search.clip);
@@ -448,7 +448,7 @@ fn nothing_is_claimed_of_noise_that_was_taken_for_information() {
     };
     let plan = Plan::new(request).unwrap();
     let shares = Shares::of(&plan.request, &form).unwrap();
-    let ground = Ground {
+    let ground = RoundInputs {
         form: &form,
         density: &density,
         plan: &plan,
@@ -495,7 +495,7 @@ fn search_of_noise(wide: usize, kept: impl Fn(Search) -> Search) -> (Form, Densi
     let plan = Plan::new(request).unwrap();
     let shares = Shares::of(&plan.request, &form).unwrap();
     assert!(shares.wide >= 2);
-    let ground = Ground {
+    let ground = RoundInputs {
         form: &form,
         density: &density,
         plan: &plan,

@@ -250,8 +250,8 @@ pub(super) fn column_of(
     by: f64,
 ) -> Option<(String, bool)> {
     let model = density.model();
-    let own = |p: &&Parameter| (p.offset..p.offset + p.free_length).contains(&j);
-    let parameter = model.parameters.iter().find(own)?;
+    let has_coordinate = |p: &&Parameter| (p.offset..p.offset + p.free_length).contains(&j);
+    let parameter = model.parameters.iter().find(has_coordinate)?;
     if parameter.free_length != parameter.shape.length() {
         return None;
     }

@@ -175,7 +175,7 @@ pub(super) fn releases(form: &Form, shares: &Shares, lines: usize, rounds: Range
 }
 
 /// Questions from one point, in one frame.
-pub(super) struct Asked<'a> {
+pub(super) struct QueryPoint<'a> {
     pub form: &'a Form,
     pub plan: &'a Plan,
     pub frame: &'a Frame,
@@ -184,7 +184,7 @@ pub(super) struct Asked<'a> {
     pub unit: f64,
 }
 
-impl Asked<'_> {
+impl QueryPoint<'_> {
     /// The average of `times` sums of the line's statistic over the records, clipped at `clip`.
     pub fn sum(
         &self,

@@ -94,7 +94,7 @@ use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::contract::schedule::Line;
 use crate::sampler::contract::settings::{Setting, Unset};
-use crate::sampler::contract::{Algorithm, Kind, Looked, Sampler, Step, Walker};
+use crate::sampler::contract::{Algorithm, Kind, OptionalFacts, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
 use bend::Bend;
 pub(crate) use form::Form;
@@ -102,7 +102,7 @@ use form::Information;
 use lines::{MOST_NOISE, form_of, in_budget, known_form};
 use posterior::Posterior;
 use response::simulated;
-use search::{Conflict, Ground, Search};
+use search::{Conflict, RoundInputs, Search};
 use shares::Shares;
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -150,7 +150,7 @@ impl Sampler for DpLaplace {
         FIRST_STEP
     }
 
-    fn look(&self, model: &Model, shared_units: bool) -> Result<Looked, SampleError> {
+    fn look(&self, model: &Model, shared_units: bool) -> Result<OptionalFacts, SampleError> {
         let form = Form::of_units(&Density::new(model.clone()), shared_units)?;
         Ok(Some(Arc::new(form)))
     }
@@ -391,7 +391,7 @@ impl Beginning for Learning {
             Information::Law { .. } | Information::Hazard(_) => simulated(form, density),
             Information::Public | Information::Curvature => Vec::new(),
         };
-        let ground = Ground {
+        let ground = RoundInputs {
             form,
             density,
             plan,

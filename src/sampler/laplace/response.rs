@@ -22,7 +22,7 @@ use super::form::Form;
 use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Pull, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
 
-pub(super) use spread::Seen;
+pub(super) use spread::ObservedSlope;
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 2;
@@ -63,7 +63,7 @@ pub(super) struct Response<'a> {
 }
 
 /// A slope to explain by a step along the columns of a basis.
-struct Wanted<'a> {
+struct SlopeToExplain<'a> {
     basis: &'a Matrix,
     /// The slope along the basis, and the variance of its noise.
     slope: &'a [f64],
@@ -151,7 +151,7 @@ impl<'a> Response<'a> {
             return None;
         }
         let known = covariance.with_eigenvalues(|e| e.max(1e-12)).inverse();
-        let (best, first) = self.fit(&Wanted {
+        let (best, first) = self.fit(&SlopeToExplain {
             basis: &Matrix::identity(m),
             slope: &slope.times(newton),
             variance,
@@ -164,8 +164,8 @@ impl<'a> Response<'a> {
 
     /// The step along a basis that explains a slope best, by the Levenberg-Marquardt algorithm from no step at all,
     /// and the square that this leaves.
-    fn fit(&self, wanted: &Wanted) -> Option<(Trial, f64)> {
-        let Wanted {
+    fn fit(&self, wanted: &SlopeToExplain) -> Option<(Trial, f64)> {
+        let SlopeToExplain {
             basis, variance, ..
         } = *wanted;
         let back = basis.transposed();

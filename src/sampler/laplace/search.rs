@@ -22,7 +22,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::prior::prior_curvature;
 pub(super) use conflict::Conflict;
-use information::Informed;
+use information::ClippedInformation;
 use revision::Step;
 use secant::{Gradient, Secant};
 
@@ -36,7 +36,7 @@ const NOTHING: f64 = 1e-10;
 /// The least information, in these axes, that says how far away the likelihood's maximum is.
 const LEAST_KNOWN: f64 = 1e-3;
 
-/// What was learnt so far, from released values only. Positions and their covariances are in the
+/// The results of the rounds so far, from released values only. Positions and their covariances are in the
 /// form's coordinates y; a *frame's* coordinates v, y = centre + axes v, are those in which the
 /// information is about the identity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub(super) struct Search {
     records: f64,
     /// The search in the wide directions, until it has found where this one begins.
     wide: Option<Box<Search>>,
-    looks: Vec<Look>,
+    looks: Vec<ReleasedInformation>,
     /// The last gradient, and steps that went beyond the maximum.
     gradient: Option<Gradient>,
     secants: Vec<Secant>,
@@ -94,7 +94,7 @@ pub(super) struct Search {
 /// The information that one round released.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Look {
+struct ReleasedInformation {
     information: Matrix,
     /// The approximate largest eigenvalue of its noise, in the axes of that round.
     spread: f64,
@@ -103,7 +103,7 @@ struct Look {
     place: Vec<f64>,
     /// Length of the step that followed, in posterior sds.
     moved: f64,
-    /// As in [`Informed`].
+    /// As in [`ClippedInformation`].
     factors: Vec<f64>,
 }
 
@@ -168,8 +168,8 @@ impl Likelihood {
     }
 }
 
-/// What is known about the log density near the centre, in the frame.
-struct Local {
+/// The log density near the centre, as far as it is known, in the frame.
+struct LocalModel {
     /// The gradient of the log prior, and minus its second derivatives.
     own: Vec<f64>,
     prior: Matrix,
@@ -178,7 +178,7 @@ struct Local {
 }
 
 /// The fixed inputs of a round.
-pub(super) struct Ground<'a> {
+pub(super) struct RoundInputs<'a> {
     pub form: &'a Form,
     pub density: &'a Density,
     pub plan: &'a Plan,
@@ -188,7 +188,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// The axes to which a round turns, and what is known in them.
-struct Turned {
+struct RoundAxes {
     axes: Axes,
     /// The gradient of the log prior in y.
     own_slope: Vec<f64>,
@@ -301,7 +301,7 @@ impl Search {
     /// was, except for the record of an endless step.
     pub fn round(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
@@ -326,7 +326,7 @@ impl Search {
     /// A round of a search in the wide directions.
     fn round_in_wide_directions(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
@@ -341,7 +341,7 @@ impl Search {
             },
             |search| *search,
         );
-        let ground = Ground {
+        let ground = RoundInputs {
             form: &form,
             ..*ground
         };
@@ -370,12 +370,12 @@ impl Search {
     /// A round, the `nth` of this search.
     fn try_round(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         k: usize,
         nth: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
-        let Ground {
+        let RoundInputs {
             form,
             density,
             plan,
@@ -400,14 +400,14 @@ impl Search {
     /// Turns to axes in which the information is the identity.
     fn turn(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         law: Option<&Law>,
         (k, nth): (usize, usize),
         oracle: &mut dyn Oracle,
-    ) -> Result<Turned, SampleError> {
+    ) -> Result<RoundAxes, SampleError> {
         let form = ground.form;
         let by_law = self.information_by_law(ground, law);
-        let Informed {
+        let ClippedInformation {
             information,
             spread,
             factors,
@@ -448,7 +448,7 @@ impl Search {
             self.expected = products(&axes.expected, &self.expected);
         }
         let limits = limits.between(&self.axes);
-        Ok(Turned {
+        Ok(RoundAxes {
             foreseen: &Matrix::diagonal(&self.expected) - &limits,
             allowed: &Matrix::diagonal(&squares(&form.weights())) - &limits,
             axes,
@@ -481,7 +481,7 @@ impl Search {
     /// where both slopes cancel. So the likelihood has its maximum at c - J^-1 g, where g is the slope of the log
     /// prior, and the precision J (J + H V H)^-1 J.
     pub fn likelihood(&self, form: &Form, density: &Density) -> Likelihood {
-        let Local { own, prior, known } = self.local(form, density);
+        let LocalModel { own, prior, known } = self.local(form, density);
         let whole = &known + &prior;
         let belief = self.belief.between(&self.inverse.transposed());
         let variance = &known + &belief.between(&whole);
@@ -497,11 +497,11 @@ impl Search {
         }
     }
 
-    /// What is known about the log density near the centre, in the frame.
-    fn local(&self, form: &Form, density: &Density) -> Local {
+    /// The log density near the centre, as far as it is known, in the frame.
+    fn local(&self, form: &Form, density: &Density) -> LocalModel {
         let (own, prior) = self.prior_at(form, density);
         let seen = self.seen.between(&self.axes).scaled(self.efficiency);
-        Local {
+        LocalModel {
             own: self.axes.transposed().times(&own),
             prior: prior.between(&self.axes),
             known: match self.history.last() {
@@ -521,12 +521,12 @@ impl Search {
     }
 
     /// Looks at records from the mean of these draws of y from now on, if it is finite.
-    pub fn look_from(&mut self, ground: &Ground, draws: &[Vec<f64>]) {
+    pub fn look_from(&mut self, ground: &RoundInputs, draws: &[Vec<f64>]) {
         let at = viewpoint::mean(draws);
         if !at.iter().all(|x| x.is_finite()) {
             return;
         }
-        let Ground {
+        let RoundInputs {
             form,
             density,
             plan,
@@ -575,7 +575,7 @@ impl Search {
     /// The gradient of the log prior in y, and minus its second derivatives, of which the prior's width is the least:
     /// in the long tail of the prior of a scale, on a log scale, they are next to nothing, and steps without information
     /// would go far beyond the other side.
-    fn prior(&self, ground: &Ground) -> Result<(Vec<f64>, Matrix), SampleError> {
+    fn prior(&self, ground: &RoundInputs) -> Result<(Vec<f64>, Matrix), SampleError> {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
         if slope.iter().all(|x| x.is_finite()) {
             Ok((slope, curvature))

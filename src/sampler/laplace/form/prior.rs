@@ -126,7 +126,7 @@ pub(in crate::sampler::laplace) fn middle_and_sd(
     density: &Density,
 ) -> Result<Vec<(f64, f64)>, PriorError> {
     let PriorDraws { draws, stand_ins } = draw_prior(density, DRAWS, SEED)?;
-    let of = |j: usize| {
+    let summary = |j: usize| {
         let mut column: Vec<f64> = draws.iter().map(|draw| draw[j]).collect();
         column.sort_by(f64::total_cmp);
         let median = column[column.len() / 2];
@@ -136,7 +136,7 @@ pub(in crate::sampler::laplace) fn middle_and_sd(
         let squares = column.iter().map(|x| (x - median).powi(2));
         (median, (squares.sum::<f64>() / column.len() as f64).sqrt())
     };
-    Ok((0..density.dimension()).map(of).collect())
+    Ok((0..density.dimension()).map(summary).collect())
 }
 
 /// The largest distance from the median among the prior's draws of each number of a point of the

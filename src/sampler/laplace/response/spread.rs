@@ -1,7 +1,7 @@
 //! Directions that change how widely outcomes spread and not where they are, as those of a scale or of a
 //! dispersion; and steps along them.
 
-use super::{RECORDS, Response, Wanted, difference, root_of};
+use super::{RECORDS, Response, SlopeToExplain, difference, root_of};
 use crate::density::BLOCK;
 use crate::linear::{Matrix, dot, length};
 
@@ -31,7 +31,7 @@ const OF_SEVERAL: f64 = 3.0;
 
 /// The slope that a round has seen in a frame, the variance of its noise in each direction, and the belief about the
 /// centre's error before: its mean, and its covariance.
-pub(in crate::sampler::laplace) struct Seen<'a> {
+pub(in crate::sampler::laplace) struct ObservedSlope<'a> {
     pub slope: Vec<f64>,
     pub noise: f64,
     pub ahead: &'a [f64],
@@ -46,7 +46,7 @@ pub(in crate::sampler::laplace) struct Seen<'a> {
 
 /// A step, how much shorter it is than what is believed, the covariance of the error in that, and the number of rows
 /// that have the information of the frame.
-pub(in crate::sampler::laplace) struct Found {
+pub(in crate::sampler::laplace) struct SpreadStep {
     pub step: Vec<f64>,
     pub short: Vec<f64>,
     pub left: Matrix,
@@ -144,9 +144,9 @@ impl Response<'_> {
     pub fn along_spread(
         &self,
         (step, left): (&[f64], &Matrix),
-        seen: &Seen,
+        seen: &ObservedSlope,
         reach: f64,
-    ) -> Option<Found> {
+    ) -> Option<SpreadStep> {
         let spread = self.beside_places()?;
         let mut along = spread.times(step);
         let rest = difference(step, &along);
@@ -201,7 +201,7 @@ impl Response<'_> {
         let distance = (mean.abs() - shy).max(0.0).copysign(mean);
         let parts = rest.iter().zip(&unit);
         let more = (variance - own).max(0.0);
-        Some(Found {
+        Some(SpreadStep {
             step: parts.map(|(r, u)| moved * r + distance * u).collect(),
             short: unit.iter().map(|u| (mean - distance) * u).collect(),
             left: left + &Matrix::square_of(&unit).scaled(more),
@@ -214,7 +214,7 @@ impl Response<'_> {
     fn within(
         &self,
         spread: &Matrix,
-        seen: &Seen,
+        seen: &ObservedSlope,
         (of_units, far): (f64, f64),
     ) -> Option<Vec<f64>> {
         let (values, vectors) = (spread * &spread.transposed()).eigen();
@@ -222,7 +222,7 @@ impl Response<'_> {
         let basis = Matrix::new(values.len(), kept.len(), |i, k| vectors[(i, kept[k])]);
         let back = basis.transposed();
         let slope: Vec<f64> = seen.slope.iter().map(|s| s / of_units).collect();
-        let (found, _) = self.fit(&Wanted {
+        let (found, _) = self.fit(&SlopeToExplain {
             basis: &basis,
             slope: &back.times(&slope),
             variance: seen.noise / (of_units * of_units),
@@ -470,7 +470,7 @@ mod tests {
                         &[units * rest, 0.5 * slope],
                         &Matrix::diagonal(&[(units * error).powi(2), 1e-4]),
                     ),
-                    &Seen {
+                    &ObservedSlope {
                         slope: vec![units * rest, slope],
                         noise: (0.01 * units).powi(2),
                         ahead: &[0.0; 2],
@@ -525,7 +525,7 @@ mod tests {
         let (newton, found) = with(student, &[0.0, 0.0, 0.0, 2.4], |response| {
             let slope = response.score(&step).unwrap().mean;
             let newton = response.information().unwrap().inverse().times(&slope);
-            let seen = Seen {
+            let seen = ObservedSlope {
                 slope,
                 noise: 1.0,
                 ahead: &[0.0; 4],
@@ -574,7 +574,7 @@ mod tests {
             let newton = [0.0, slope];
             let left = Matrix::identity(2);
             let found = in_axes(&axes, NORMAL, &[0.0; 2], |response| {
-                let seen = Seen {
+                let seen = ObservedSlope {
                     slope: newton.to_vec(),
                     noise: (0.2 * UNITS).powi(2),
                     ahead: &[0.0; 2],

@@ -2,11 +2,11 @@
 
 use super::gradient::Observed;
 use super::revision::Step;
-use super::{Ground, Movement, Search, Turned, difference, mean_variance, products, sum};
+use super::{Movement, RoundAxes, RoundInputs, Search, difference, mean_variance, products, sum};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::kalman;
-use crate::sampler::laplace::response::{Response, Seen};
+use crate::sampler::laplace::response::{ObservedSlope, Response};
 
 /// The variance of the centre's error after a step, in posterior variances: always, and for each
 /// unit of the step's mean square, from the first value for short steps to the second for those that
@@ -30,8 +30,8 @@ impl Search {
     /// Moves the centre as the slope tells: a Kalman step, where the law does not know a better one.
     pub(super) fn advance(
         &mut self,
-        ground: &Ground,
-        turned: &Turned,
+        ground: &RoundInputs,
+        turned: &RoundAxes,
         observed: Observed,
         rounds_left: usize,
     ) {
@@ -91,7 +91,7 @@ impl Search {
         }
         let mut short = vec![0.0; m];
         if let Some(response) = &response {
-            let seen = Seen {
+            let seen = ObservedSlope {
                 slope: off.iter().map(|x| x / efficiency).collect(),
                 noise: variance / (efficiency * efficiency),
                 ahead: &ahead,

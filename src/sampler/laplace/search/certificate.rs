@@ -3,14 +3,14 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::gradient::longest;
-use super::{Certificate, Clipped, Ground, Search, difference, squares, sum};
+use super::{Certificate, Clipped, RoundInputs, Search, difference, squares, sum};
 use crate::function::special::gamma_fractions;
 use crate::linear::Matrix;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::form::Information;
 use crate::sampler::laplace::histogram::BEYOND;
 use crate::sampler::laplace::kalman;
-use crate::sampler::laplace::lines::{self, Asked};
+use crate::sampler::laplace::lines::{self, QueryPoint};
 use crate::sampler::laplace::reach::Reach;
 
 /// The range of lengths beyond the clip bound that count in full, in root mean squares of the law's.
@@ -20,8 +20,12 @@ const CONTRADICTED: f64 = 0.02;
 
 impl Search {
     /// Takes a fresh look at the centre with a wide clip bound, and a last step from its result.
-    pub fn certify(&mut self, ground: &Ground, oracle: &mut dyn Oracle) -> Result<(), SampleError> {
-        let Ground {
+    pub fn certify(
+        &mut self,
+        ground: &RoundInputs,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let RoundInputs {
             form,
             density,
             plan,
@@ -33,7 +37,7 @@ impl Search {
         let frame = self.frame(form);
         let expected = form.expected(density, law.as_ref(), &frame);
         let unit = (m as f64 / (temperature * self.records)).sqrt();
-        let ask = Asked {
+        let ask = QueryPoint {
             form,
             plan,
             frame: &frame,
@@ -88,15 +92,15 @@ impl Search {
     /// Releases the pull of records that was clipped away and that their law hardly has.
     fn look_beyond(
         &mut self,
-        ask: &Asked,
-        ground: &Ground,
+        ask: &QueryPoint,
+        ground: &RoundInputs,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
         let Some(line) = lines::beyond(ground.form, ground.shares) else {
             return Ok(());
         };
         let range = LONGEST * ask.unit;
-        let ask = Asked {
+        let ask = QueryPoint {
             unit: self.clip + range,
             ..*ask
         };

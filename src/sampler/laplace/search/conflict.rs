@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::{Local, Search, difference, sum};
+use super::{LocalModel, Search, difference, sum};
 use crate::density::Density;
 use crate::linear::Matrix;
 use crate::sampler::laplace::bend::column_of;
@@ -38,7 +38,7 @@ impl Search {
         let Some(of_prior) = of_prior.filter(|_| form.space.is_parameters()) else {
             return Vec::new();
         };
-        let Local { own, prior, known } = self.local(form, density);
+        let LocalModel { own, prior, known } = self.local(form, density);
         let likelihood = self.likelihood(form, density);
         let to_parameters = (&form.base * &self.axes).transposed();
         let variances = |covariance: &Matrix| {

@@ -1,13 +1,13 @@
 //! The slope that the records have at the viewpoint, by a noisy sum of clipped gradients.
 
-use super::{Ground, NOTHING, Search, Turned};
+use super::{NOTHING, RoundAxes, RoundInputs, Search};
 use crate::density::{Frame, Law};
 use crate::linear::Matrix;
 use crate::privacy::Bins;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::histogram::Histogram;
-use crate::sampler::laplace::lines::{self, Asked};
+use crate::sampler::laplace::lines::{self, QueryPoint};
 use crate::sampler::laplace::reach::Reach;
 use crate::sampler::laplace::response::Response;
 
@@ -37,7 +37,7 @@ const SLOPES: [f64; 2] = [0.4, 1.5];
 /// The clip bound of a slope clips up to this share of the records.
 const CLIPPED_SLOPE: f64 = 0.01;
 
-/// What one round sees of the slope, in its frame.
+/// The slope that one round sees, in its frame.
 pub(super) struct Observed<'a> {
     /// The slope of the log posterior beyond what the centre explains.
     pub off: Vec<f64>,
@@ -60,13 +60,13 @@ impl Search {
     /// they are expected to be.
     pub(super) fn look_at_gradients<'a>(
         &mut self,
-        ground: &'a Ground,
-        turned: &Turned,
+        ground: &'a RoundInputs,
+        turned: &RoundAxes,
         (law, frame): (Option<&'a Law<'a>>, &'a Frame),
         (k, nth): (usize, usize),
         oracle: &mut dyn Oracle,
     ) -> Result<Observed<'a>, SampleError> {
-        let Ground {
+        let RoundInputs {
             form,
             density,
             plan,
@@ -75,7 +75,7 @@ impl Search {
         } = *ground;
         let m = form.coordinates as usize;
         let temperature = plan.request.temperature;
-        let Turned {
+        let RoundAxes {
             axes,
             own_slope,
             prior,
@@ -86,7 +86,7 @@ impl Search {
         let times = shares.gradients[k];
         let effective = temperature * self.records;
         let unit = (m as f64 / effective).sqrt();
-        let ask = Asked {
+        let ask = QueryPoint {
             form,
             plan,
             frame,
@@ -194,7 +194,7 @@ impl Search {
     /// with a weight that depends on its noise.
     fn look_at_slope(
         &mut self,
-        ask: &Asked,
+        ask: &QueryPoint,
         lengths: Option<&Histogram>,
         (clip, efficiency): (f64, f64),
         oracle: &mut dyn Oracle,
@@ -265,7 +265,7 @@ pub(super) fn longest(form: &Form, reach: Option<&Reach>) -> Option<f64> {
 }
 
 /// The clip bound of gradients with these lengths, and the sd of the error that clipping may leave.
-fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64) -> (f64, f64) {
+fn clip_for(ground: &RoundInputs, lengths: &Histogram, noise: f64) -> (f64, f64) {
     let root = (ground.form.coordinates as f64).sqrt();
     match ground.form.information {
         Information::Law { bounded: true } if !ground.plan.request.shared_units => {

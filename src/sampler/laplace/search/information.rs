@@ -1,6 +1,6 @@
 //! The information that the records have at the viewpoint, by a noisy clipped sum.
 
-use super::{Ground, Look, Search, frame_at};
+use super::{ReleasedInformation, RoundInputs, Search, frame_at};
 use crate::density::Law;
 use crate::linear::Matrix;
 use crate::privacy::{Bins, Expected};
@@ -8,7 +8,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::form::blocks::Blocks;
 use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::histogram::Histogram;
-use crate::sampler::laplace::lines::{self, Asked};
+use crate::sampler::laplace::lines::{self, QueryPoint};
 use crate::sampler::laplace::reach::{self, Lost};
 use crate::sampler::laplace::response::{Response, is_like_real, root_of};
 
@@ -28,13 +28,13 @@ const ALIKE: f64 = 2.0;
 const STEP: f64 = 0.3;
 
 /// The information in all records, in axes.
-pub(super) struct Informed {
+pub(super) struct ClippedInformation {
     pub information: Matrix,
     /// The approximate largest eigenvalue of its noise.
     pub spread: f64,
     /// The noise in each coordinate, over that in those which no group has.
     pub factors: Vec<f64>,
-    /// What clipping takes away, in rounds in wide directions.
+    /// The part that clipping takes away, in rounds in wide directions.
     pub lost: Option<Lost>,
 }
 
@@ -43,7 +43,7 @@ impl Search {
     /// was at the place of the last look.
     pub(super) fn carry_axes(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         law: Option<&Law>,
     ) -> Result<(), SampleError> {
         let Some((look, law)) = self.looks.last().zip(law) else {
@@ -90,12 +90,12 @@ impl Search {
     /// The information about y in all records.
     pub(super) fn information(
         &mut self,
-        ground: &Ground,
+        ground: &RoundInputs,
         law: Option<&Law>,
         (k, nth): (usize, usize),
         oracle: &mut dyn Oracle,
-    ) -> Result<Informed, SampleError> {
-        let Ground {
+    ) -> Result<ClippedInformation, SampleError> {
+        let RoundInputs {
             form,
             density,
             plan,
@@ -105,7 +105,7 @@ impl Search {
         let temperature = plan.request.temperature;
         if form.information == Information::Public {
             let records = temperature * self.records;
-            return Ok(Informed {
+            return Ok(ClippedInformation {
                 information: (&self.axes.transposed() * &self.axes).scaled(records),
                 spread: 0.0,
                 factors: vec![1.0; form.coordinates as usize],
@@ -124,7 +124,7 @@ impl Search {
             [lines::INFORMATION_LENGTHS, lines::INFORMATION]
         };
         let unit = m as f64 / (temperature * self.records);
-        let ask = Asked {
+        let ask = QueryPoint {
             form,
             plan,
             frame: &frame,
@@ -174,7 +174,7 @@ impl Search {
         if signed {
             self.looks.clear();
         }
-        self.looks.push(Look {
+        self.looks.push(ReleasedInformation {
             information: found.between(&self.inverse),
             spread,
             inverse: self.inverse.clone(),
@@ -188,12 +188,12 @@ impl Search {
             .map(|law| reach::lost(form, density, law, &frame, clip));
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
         if nth >= 2 && near && self.looks.len() > 1 {
-            Ok(Informed {
+            Ok(ClippedInformation {
                 lost,
                 ..self.averaged(ground, law)
             })
         } else {
-            Ok(Informed {
+            Ok(ClippedInformation {
                 information: found,
                 spread,
                 factors,
@@ -206,7 +206,11 @@ impl Search {
     /// where there is no law.
     ///
     /// Real records may be unlike these: those of a small group are. But for each of its records there is the same change.
-    pub(super) fn information_by_law(&self, ground: &Ground, law: Option<&Law>) -> Option<Matrix> {
+    pub(super) fn information_by_law(
+        &self,
+        ground: &RoundInputs,
+        law: Option<&Law>,
+    ) -> Option<Matrix> {
         let law = law?;
         let look = self.looks.last()?;
         if law.has_real_outcomes_only() || look.place == *self.place() {
@@ -302,7 +306,7 @@ impl Search {
 
     /// The average information over the looks whose steps were short, carried to here and weighted by
     /// their noise in these axes.
-    fn averaged(&self, ground: &Ground, law: Option<&Law>) -> Informed {
+    fn averaged(&self, ground: &RoundInputs, law: Option<&Law>) -> ClippedInformation {
         let m = self.centre.len();
         let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
         let mut squares = vec![0.0; m];
@@ -324,7 +328,7 @@ impl Search {
                 }
             }
         }
-        Informed {
+        ClippedInformation {
             information: sum.scaled(1.0 / weights),
             spread: weights.sqrt().recip(),
             factors: squares.iter().map(|s| (s / weights).sqrt()).collect(),
@@ -340,7 +344,7 @@ impl Search {
         &self,
         (form, simulated): (&Form, &[Vec<f64>]),
         law: &Law,
-        look: &Look,
+        look: &ReleasedInformation,
     ) -> Option<Matrix> {
         if let Some(blocks) = &form.blocks {
             let changes = self.changes((form, simulated), law, look, blocks)?;
@@ -360,7 +364,7 @@ impl Search {
         &self,
         (form, simulated): (&Form, &[Vec<f64>]),
         law: &Law,
-        look: &Look,
+        look: &ReleasedInformation,
     ) -> Option<(Matrix, Matrix)> {
         let told = |place: &[f64]| {
             let frame = frame_at(form, &self.origin, place, &self.axes);
@@ -389,7 +393,12 @@ impl Search {
     }
 
     /// Whether the law has information near that of a look here, in all directions.
-    fn is_alike(&self, records: (&Form, &[Vec<f64>]), law: &Law, look: &Look) -> bool {
+    fn is_alike(
+        &self,
+        records: (&Form, &[Vec<f64>]),
+        law: &Law,
+        look: &ReleasedInformation,
+    ) -> bool {
         let change = self.not_carried(records, law, look);
         change.is_none_or(|(_, change)| {
             let (roots, _) = change.eigen();
@@ -403,7 +412,7 @@ impl Search {
         &self,
         (form, simulated): (&Form, &[Vec<f64>]),
         law: &Law,
-        look: &Look,
+        look: &ReleasedInformation,
     ) -> Option<(Matrix, Matrix)> {
         let is_here = look.place == *self.place();
         if is_here || form.blocks.is_some() || law.has_real_outcomes_only() {
@@ -414,7 +423,7 @@ impl Search {
     }
 
     /// Whether the information has changed since a look, by a known amount.
-    fn is_carried(&self, law: &Law, look: &Look) -> bool {
+    fn is_carried(&self, law: &Law, look: &ReleasedInformation) -> bool {
         law.has_real_outcomes_only() && look.place != *self.place()
     }
 
@@ -424,7 +433,7 @@ impl Search {
         &self,
         (form, simulated): (&Form, &[Vec<f64>]),
         law: &Law,
-        look: &Look,
+        look: &ReleasedInformation,
         blocks: &Blocks,
     ) -> Option<Vec<f64>> {
         if !self.is_carried(law, look) {
@@ -473,7 +482,7 @@ mod tests {
         let law = form.law(&density).unwrap();
         let mut search = Search::new(&form, &density, &[0.0, 0.0], Some(400));
         let m = search.centre.len();
-        let look = Look {
+        let look = ReleasedInformation {
             information: Matrix::identity(m),
             spread: 0.1,
             inverse: Matrix::identity(m),
@@ -539,16 +548,16 @@ mod tests {
     // wells, whose columns are so, means were off by hundreds of sds.
     #[test]
     fn records_unlike_the_real_ones_change_nothing() {
-        let of = |bound: usize| {
+        let with_bound = |bound: usize| {
             format!(
                 "record {{ int<lower=0, upper=1> y; real<lower=-{bound}, upper={bound}> x; }}
                 parameters {{ real a; real b; }}
                 model {{ a ~ normal(0, 2); b ~ normal(0, 2); y ~ bernoulli_logit(a + b * x); }}"
             )
         };
-        let (like, is_alike) = change_to(&of(2), &[-3.0, 0.5]);
+        let (like, is_alike) = change_to(&with_bound(2), &[-3.0, 0.5]);
         assert!(like < 0.5 && !is_alike, "{like}");
-        assert_eq!(change_to(&of(50), &[-3.0, 0.5]), (1.0, true));
+        assert_eq!(change_to(&with_bound(50), &[-3.0, 0.5]), (1.0, true));
     }
 
     /// The change of the information from a look with all parameters at 0 to this place, in axes in which parameters
@@ -570,7 +579,7 @@ mod tests {
         let mut search = Search::at(vec![0.0; m], Matrix::identity(m), 400.0);
         search.axes = form.lift.clone();
         search.inverse = form.base.clone();
-        search.looks.push(Look {
+        search.looks.push(ReleasedInformation {
             information: Matrix::identity(m),
             spread: 0.1,
             inverse: form.base.clone(),
@@ -630,7 +639,7 @@ mod tests {
             (_, true) => -1.25,
             _ => 0.0,
         });
-        search.looks.push(Look {
+        search.looks.push(ReleasedInformation {
             information: Matrix::identity(m),
             spread: 0.1,
             inverse: search.inverse.clone(),

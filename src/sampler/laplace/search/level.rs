@@ -5,7 +5,7 @@
 //! k: where the hazard is far too high, it goes down by at most 1 in a round, which would be taken for all
 //! of the way.
 
-use super::{Ground, Search};
+use super::{RoundInputs, Search};
 use crate::density::{BLOCK, Hazard, INTERVALS, Pull};
 use crate::linear::{Matrix, dot};
 use crate::sampler::laplace::form::Information;
@@ -19,14 +19,14 @@ impl Search {
     /// the curvature of the exponential; `None` where outcomes have no hazard.
     pub(super) fn of_level(
         &self,
-        ground: &Ground,
+        ground: &RoundInputs,
         (step, left): (&[f64], &Matrix),
     ) -> Option<(Vec<f64>, Matrix)> {
         stretched(step, left, &self.mean_log_hazard_slope(ground)?)
     }
 
     /// The mean of u over simulated records, weighted by the hazard.
-    fn mean_log_hazard_slope(&self, ground: &Ground) -> Option<Vec<f64>> {
+    fn mean_log_hazard_slope(&self, ground: &RoundInputs) -> Option<Vec<f64>> {
         let form = ground.form;
         let Information::Hazard(of) = form.information else {
             return None;
