@@ -19,10 +19,10 @@ use crate::output::{RunDirectory, RunError, RunLedger, RunState, Unfinished};
 use crate::privacy::PrivateRng;
 use crate::sampler::{Plan, SampleError, SavedChain, released_before};
 
-/// What the program that begins a run adds to it.
+/// The additions of the program that begins a run.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
-    /// What it wants to know of the run when it resumes it.
+    /// The data that it needs to resume the run.
     pub command: Value,
     /// Where the run came from, for `config.json`.
     pub origin: Value,

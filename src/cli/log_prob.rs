@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Common;
-use super::data_file::{DATA, DataSettings, Loaded};
+use super::data_file::{DATA, DataSettings, Loaded, unreadable};
 use super::failure::Failure;
 use super::model_file::{CONSTANTS, ModelFile};
 use super::{pretty, print, say_always};
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let rows = arguments
         .reading
         .load(&arguments.data, &model.columns, Loaded::default())?;
-    let vault = Vault::new(Density::new(model), rows).map_err(Failure::input)?;
+    let vault = Vault::new(Density::new(model), rows).map_err(unreadable)?;
     say_always("NOT PRIVATE: these values depend exactly on the data");
     let mut answers = Vec::new();
     for (i, point) in points.iter().enumerate() {

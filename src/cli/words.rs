@@ -25,7 +25,7 @@ const SHARED: [&str; 12] = [
     "insecure_noise_seed",
 ];
 
-/// Settings of how data are read, and of what is protected. Texts call them with their values: `on_bad_rows skip`.
+/// Settings of how data are read, and of what is protected. Texts name them with their values: `on_bad_rows skip`.
 const OF_DATA: [&str; 5] = [
     "columns",
     "on_bad_rows",
@@ -39,7 +39,8 @@ const OF_TERMS: [&str; 2] = ["relation", "unit"];
 /// Not for texts that quote names of the user's.
 pub(super) fn in_flags(text: &str) -> String {
     let settings = Setting::ALL.iter().map(|setting| setting.name());
-    settings.chain(SHARED).fold(text.to_owned(), |text, name| {
+    let text = in_flags_of_terms(text);
+    settings.chain(SHARED).fold(text, |text, name| {
         text.replace(&format!("`{name}`"), &flag(name))
     })
 }
@@ -82,10 +83,10 @@ mod tests {
 
     #[test]
     fn settings_are_called_by_their_flags() {
-        let said = "`step_size` is 0; with `beta` leave `iterations` max or `tau_log_ratio` out";
+        let said = "`step_size` is 0; with `beta` leave `iterations` max or `tau_log_ratio` out, or use `relation substitute`";
         assert_eq!(
             in_flags(said),
-            "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
+            "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out, or use `--relation substitute`"
         );
     }
 

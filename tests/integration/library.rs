@@ -202,6 +202,30 @@ fn program_and_library_write_the_same_files() {
     }
 }
 
+// If it failed: `dpm score` would judge a run by the records that it learnt from.
+#[test]
+fn a_run_on_what_was_held_out_does_not_claim_to_have_held_it_out() {
+    let place = place();
+    let split = Split::new("hold-out", 0.25).expect("a split");
+    for (portion, held_out) in [
+        (split.training(), json("0.25")),
+        (split.rest(), json("null")),
+    ] {
+        let data = PrivateData::from_file(place.file("d.csv")).portion(portion);
+        let analysis = Analysis::new("m", 2.0)
+            .algorithm("dp-hmc")
+            .iterations(10, 10);
+        let fit = analysis.sample(&vault_of(&place, data), &session());
+        let name = format!("run-{held_out}");
+        let saved = fit.expect("a fit").save(place.file(&name));
+        saved.expect("a directory");
+        assert_eq!(
+            place.json(&format!("{name}/config.json"))["hold_out"],
+            held_out
+        );
+    }
+}
+
 // If it failed: a run of an embedder would be lost when it is interrupted, or be charged twice.
 #[test]
 fn a_run_of_the_library_is_resumed_by_it_on_its_charge() {

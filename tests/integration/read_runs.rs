@@ -118,10 +118,14 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     assert_eq!(diagnosis["convergence"], "not_converged");
     assert_eq!(kinds(&diagnosis), ["convergence", "divergence"]);
     assert_eq!(diagnosis["verdicts"][0]["parameters"][0], "mu[1]");
+    // Programs read names of settings; people, flags.
+    let advice = diagnosis["verdicts"][0]["advice"].as_str();
+    assert!(advice.is_some_and(|advice| advice.contains("(`num_samples`)")));
     let text = place.succeeds("diagnose run").out;
     assert!(
         text.starts_with("Do not use these draws.\nproblem: The chains have not converged")
-            && text.contains("what helps: "),
+            && text.contains("what helps: ")
+            && text.contains("(--num-samples)"),
         "{text}"
     );
     // No threshold of R-hat stops the summary from being printed.

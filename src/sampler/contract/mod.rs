@@ -153,7 +153,7 @@ pub trait ModelFacts: Any + Debug + Send + Sync {}
 
 impl<T: Any + Debug + Send + Sync> ModelFacts for T {}
 
-/// Those findings, of samplers that look at the model.
+/// The findings, where the sampler looks at the model.
 pub type OptionalFacts = Option<Arc<dyn ModelFacts>>;
 
 /// A private sampler that can also run without noise.
