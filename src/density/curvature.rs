@@ -137,7 +137,7 @@ fn sides(
     let gradients = |side: f64| {
         let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;
         let moved: Vec<f64> = z.iter().zip(direction).map(step).collect();
-        let mut scratch = density.rows.scratch(&moved, z.len());
+        let mut scratch = density.rows.scratch(&moved);
         let gradients = density
             .rows
             .gradients(&block, records, &identity, &mut scratch);

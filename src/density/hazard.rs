@@ -161,10 +161,10 @@ impl<'a> Hazard<'a> {
         &self.program
     }
 
-    /// Working memory where records see `z`, for gradients of this many coordinates.
-    pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> HazardScratch {
+    /// Working memory where records see `z`.
+    pub(crate) fn scratch_at(&self, z: &[f64]) -> HazardScratch {
         HazardScratch {
-            program: self.program.scratch(z, coordinates),
+            program: self.program.scratch(z),
             times: [0.0; BLOCK],
             survival: [0.0; BLOCK],
         }
@@ -330,7 +330,7 @@ impl<'a> Hazard<'a> {
         let (mut held, mut compared) = (0, 0);
         for theta in places {
             let z = self.density.values(theta, &interface).concat();
-            let mut scratch = self.program.scratch(&z, theta.len());
+            let mut scratch = self.program.scratch(&z);
             let mut likelihood = |share: f64, statuses: &[f64]| -> Vec<f64> {
                 let times: Vec<f64> = times.iter().map(|time| share * time).collect();
                 let block = self.block(&columns, &times, statuses);
@@ -449,7 +449,7 @@ mod tests {
         let frame = Frame::about(vec![0.3, 0.0, 0.4]);
         let space = density.parameters();
         let sight = hazard.sight(&space, frame.centre(), &frame);
-        let mut scratch = hazard.scratch_at(&sight.z, 3);
+        let mut scratch = hazard.scratch_at(&sight.z);
         let (shape, scale) = (0.4f64.exp(), 0.3f64.exp());
         let rng = &mut ChaCha8Rng::seed_from_u64(3);
         let (mut information, mut squares, mut events) = ([0.0; 3], [0.0; 3], 0.0);

@@ -272,7 +272,7 @@ impl<'a> Law<'a> {
     /// Working memory for parameters `theta` (unconstrained).
     #[cfg(test)]
     pub fn scratch(&self, theta: &[f64]) -> LawScratch {
-        self.scratch_at(&self.interface(theta), theta.len())
+        self.scratch_at(&self.interface(theta))
     }
 
     /// The point of the space as the law sees it.
@@ -285,11 +285,11 @@ impl<'a> Law<'a> {
         &self.program
     }
 
-    /// Working memory where the law sees `z`, for gradients of this many coordinates.
-    pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> LawScratch {
+    /// Working memory where the law sees `z`.
+    pub(crate) fn scratch_at(&self, z: &[f64]) -> LawScratch {
         LawScratch {
-            work: self.work(z, BLOCK, coordinates),
-            gradients: vec![0.0; coordinates * BLOCK],
+            work: self.work(z, BLOCK),
+            gradients: Vec::new(),
             picked: Picked::new(),
         }
     }
@@ -411,8 +411,8 @@ impl<'a> Law<'a> {
                 );
                 continue;
             }
-            let gradients = &mut gradients[..each.len()];
-            gradients.copy_from_slice(each);
+            gradients.clear();
+            gradients.extend_from_slice(each);
             for (i, p) in own_probabilities.iter_mut().enumerate() {
                 let places = || (i..gradients.len()).step_by(BLOCK);
                 if *p == 0.0 || places().any(|at| !gradients[at].is_finite()) {
@@ -525,17 +525,11 @@ impl<'a> Law<'a> {
                 if let Some(near) = &near {
                     for &j in &group {
                         let at = self.digit(j, k) * BLOCK;
-                        let each = own[j * BLOCK..]
-                            .iter_mut()
-                            .zip(&mut probabilities[j * BLOCK..]);
-                        let nodes = near.values[at..].iter().zip(&near.weights[at..]);
-                        for ((i, (own, p)), (value, weight)) in
-                            each.enumerate().zip(nodes).take(rows)
-                        {
-                            if near.is_found[i] {
-                                *own = *value;
-                                *p *= weight;
-                            }
+                        own[j * BLOCK..][..rows].copy_from_slice(&near.values[at..][..rows]);
+                        let weights = near.weights[at..].iter().zip(&near.is_found);
+                        let probabilities = &mut probabilities[j * BLOCK..][..rows];
+                        for (p, (weight, is_found)) in probabilities.iter_mut().zip(weights) {
+                            *p *= if *is_found { *weight } else { 1.0 };
                         }
                     }
                     if (0..rows).all(is_found) {
@@ -583,9 +577,9 @@ impl<'a> Law<'a> {
         self.density.values(theta, &interface).concat()
     }
 
-    fn work(&self, z: &[f64], rows: usize, coordinates: usize) -> Work {
+    fn work(&self, z: &[f64], rows: usize) -> Work {
         Work {
-            program: self.program.scratch(z, coordinates),
+            program: self.program.scratch(z),
             grids: vec![vec![Grid::over(false, None, None); rows]],
             trial: vec![0.0; BLOCK],
             log_densities: vec![0.0; BLOCK],

@@ -102,6 +102,43 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+// Oracle: closed forms of the variate's law. If it failed: "any visit" of a count of visits would have no law, and
+// clipping would move its level by several sds.
+#[test]
+fn a_variate_of_few_values_has_the_law_of_these() {
+    let p = logistic(0.3 - 0.8 * 1.5);
+    let v = p * (1.0 - p);
+    for (declared, event) in [
+        ("int<lower=0, upper=60> y", "y > 0"),
+        ("int<lower=0> y", "y >= 3"),
+        ("int<lower=1, upper=5> y", "y == 2 || y > 3"),
+        ("int<lower=0, upper=60> y", "y % 2 == 1"),
+        ("int<lower=0, upper=1000000> y", "y > 900000"),
+        ("real<lower=0, upper=60> y", "y / 2 > 12.34"),
+        ("real y", "y >= 1e7"),
+    ] {
+        let found = assert_law(
+            event,
+            &format!(
+                "record {{ {declared}; real x; }} parameters {{ real a; real b; }}
+                 model {{ ({event}) ~ bernoulli_logit(a + b * x); }}"
+            ),
+            &[0.3, -0.8],
+            &[1.0, 1.5],
+            &[v, v * 2.25],
+            EXACT,
+        );
+        assert_eq!(found.nodes, 2, "{event}");
+    }
+    // A density of the column, which its sign is not.
+    let density = density(
+        "record { int<lower=0, upper=60> y; } parameters { real a; real b; }
+         model { (y > 0) ~ bernoulli_logit(a); target += -square(b - y); }",
+    );
+    let centre = vec![0.0; 2];
+    assert!(Law::of(&density, &centre, 1).is_err());
+}
+
 // If it failed: axes and widths would be those of another outcome. Oracle: closed forms.
 #[test]
 fn values_of_discrete_outcomes_are_enumerated() {
@@ -768,7 +805,7 @@ fn observed_gradients_are_those_of_the_row_program() {
     let block: Vec<&[f64]> = law.columns().iter().map(|&c| raw[c].as_slice()).collect();
     let program = law.program();
     let places: Vec<_> = program.interface().collect();
-    let mut scratch = program.scratch(&model.values(&theta, &places).concat(), 4);
+    let mut scratch = program.scratch(&model.values(&theta, &places).concat());
     let each = program.gradients(&block, 3, &law.jacobian(&theta), &mut scratch);
     for i in 0..3 {
         for j in 0..4 {
@@ -1115,7 +1152,7 @@ fn a_sweep_again_has_the_values_of_a_sweep() {
     let mut others = columns.clone();
     let y = sources.iter().position(|&c| c == 0).unwrap();
     others[y] = &[-0.7, 2.5];
-    let (mut again, mut once) = (program.scratch(&z, 5), program.scratch(&z, 5));
+    let (mut again, mut once) = (program.scratch(&z), program.scratch(&z));
     let pull = Pull::Whole(&Jacobian::identity(z.len()));
     let changed = program.dependents(&[y]);
     program.forward(&columns, 2, &mut again);
@@ -1126,7 +1163,7 @@ fn a_sweep_again_has_the_values_of_a_sweep() {
         assert_eq!(own, program.output(root, &others, 2, &once));
         assert_ne!(own, [0.0; 2]);
     }
-    let (mut again, mut once) = (program.scratch(&z, z.len()), program.scratch(&z, z.len()));
+    let (mut again, mut once) = (program.scratch(&z), program.scratch(&z));
     let mut picked = Picked::new();
     program.pulled(&columns, 2, (pull, None), &mut again, &mut picked);
     let own = program.pulled(&others, 2, (pull, Some(&changed)), &mut again, &mut picked);

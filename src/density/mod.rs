@@ -109,7 +109,7 @@ impl Loading<'_> {
         };
         Loading {
             program,
-            scratch: program.scratch(&[], 0),
+            scratch: program.scratch(&[]),
             sources: program.columns().iter().map(source).collect(),
         }
     }
@@ -207,9 +207,7 @@ impl Density {
     /// the vault has its own method.
     pub fn record_gradients(&self, theta: &[f64], columns: &[Vec<f64>], n: usize) -> Vec<f64> {
         let jacobian = self.interface_jacobian(theta);
-        let mut scratch = self
-            .rows
-            .scratch(&self.interface(theta).z, self.dimension());
+        let mut scratch = self.rows.scratch(&self.interface(theta).z);
         let mut gradients = Vec::with_capacity(n * self.dimension());
         for start in (0..n).step_by(BLOCK) {
             let rows = BLOCK.min(n - start);
@@ -236,7 +234,7 @@ impl Density {
 
     /// The same where the interface has the values `z`.
     pub(crate) fn log_likelihoods_at(&self, z: &[f64], columns: &[Vec<f64>], n: usize) -> Vec<f64> {
-        let mut scratch = self.rows.scratch(z, 0);
+        let mut scratch = self.rows.scratch(z);
         let mut values = Vec::with_capacity(n);
         for start in (0..n).step_by(BLOCK) {
             let rows = BLOCK.min(n - start);

@@ -295,7 +295,17 @@ pub struct Scratch {
     z: Vec<f64>,
     /// The places that records pick, per gather.
     places: Vec<[usize; BLOCK]>,
+    /// As many columns as were asked for at most.
     gradients: Vec<f64>,
+}
+
+impl Scratch {
+    fn make_room(&mut self, derivatives: usize) {
+        let length = derivatives * BLOCK;
+        if self.gradients.len() < length {
+            self.gradients.resize(length, 0.0);
+        }
+    }
 }
 
 impl RowProgram {
@@ -355,9 +365,8 @@ impl RowProgram {
         })
     }
 
-    /// Working memory for interface values `z`; `dimension` is the number of
-    /// unconstrained coordinates, for gradients.
-    pub fn scratch(&self, z: &[f64], dimension: usize) -> Scratch {
+    /// Working memory for interface values `z`.
+    pub fn scratch(&self, z: &[f64]) -> Scratch {
         let mut scratch = Scratch {
             values: vec![0.0; self.registers * BLOCK],
             adjoints: vec![0.0; self.registers * BLOCK],
@@ -365,7 +374,7 @@ impl RowProgram {
             offsets: Vec::new(),
             z: vec![0.0; z.len()],
             places: vec![[0; BLOCK]; self.gathers],
-            gradients: vec![0.0; dimension * BLOCK],
+            gradients: Vec::new(),
         };
         for &(register, value) in &self.fixed {
             scratch.values[register * BLOCK..(register + 1) * BLOCK].fill(value);
@@ -485,6 +494,7 @@ impl RowProgram {
     ) -> &'a [f64] {
         self.sweep(columns, rows, scratch, (true, changed));
         self.reverse(columns, rows, None, scratch);
+        scratch.make_room(jacobian.dimension);
         self.pull_back(columns, rows, jacobian, scratch, 0);
         &scratch.gradients[..jacobian.dimension * BLOCK]
     }
@@ -588,6 +598,7 @@ impl RowProgram {
         }
         self.sweep(columns, rows, scratch, (true, changed));
         self.reverse(columns, rows, None, scratch);
+        scratch.make_room(pull.width());
         let Scratch {
             adjoints,
             places,

@@ -164,7 +164,7 @@ impl<'a> Simulator<'a> {
     /// Draws the outcomes of records anew at an interface; the i-th by the i-th generator, or all by
     /// the one that is given.
     pub fn redraw(&self, z: &[f64], raw: &mut [Vec<f64>], rngs: &mut [impl Rng]) {
-        let mut scratch = self.program.scratch(z, 0);
+        let mut scratch = self.program.scratch(z);
         for step in &self.steps {
             match step.outcomes[..] {
                 [outcome] => self.draw((outcome, &step.terms), raw, &mut scratch, rngs),
@@ -179,7 +179,7 @@ impl<'a> Simulator<'a> {
         let root = model.likelihood_terms().len() + model.outcomes.len() + k;
         let z = vec![0.0; self.program.interface_length()];
         let mut numbers = Vec::new();
-        let mut scratch = self.program.scratch(&z, 0);
+        let mut scratch = self.program.scratch(&z);
         self.evaluate(raw, &mut scratch, (&[], root), |_, _, x| numbers.push(x));
         numbers
     }

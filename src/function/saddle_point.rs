@@ -6,6 +6,8 @@
 //! former, what remains is a sum of deviances, none of which is negative, and of Stirling's errors,
 //! which are small.
 
+use std::sync::LazyLock;
+
 use super::HALF_LOG_TWO_PI;
 use super::elementary::{exp_m1, ln_1p};
 use super::special::digamma;
@@ -52,6 +54,17 @@ const SERIES_FROM: f64 = 10.0;
 /// From one x to the next it falls by (x + 1/2) log(1 + 1/x) - 1, which with
 /// w = 1/(2x + 1) is w^2 (1/3 + w^2/5 + ...).
 pub fn stirling_error(x: f64) -> f64 {
+    if x < SERIES_FROM && x.fract() == 0.0 && x >= 0.0 {
+        return OF_INTEGERS[x as usize];
+    }
+    stirling_error_of_any(x)
+}
+
+/// The errors of small integers: most counts are small.
+static OF_INTEGERS: LazyLock<[f64; SERIES_FROM as usize]> =
+    LazyLock::new(|| std::array::from_fn(|k| stirling_error_of_any(k as f64)));
+
+fn stirling_error_of_any(x: f64) -> f64 {
     if x < 2.0 {
         return libm::lgamma(x + 1.0) - (x + 0.5) * x.ln() + x - HALF_LOG_TWO_PI;
     }

@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         let asks = asks && !(shared && look.statistic == Statistic::Centred);
         let (source, nodes) = match look.expected {
             Some(Expected::Law { law, sight }) if asks => {
-                let scratch = Box::new(law.scratch_at(&sight.z, d));
+                let scratch = Box::new(law.scratch_at(&sight.z));
                 let nodes = law.nodes();
                 let law = Source::Law {
                     law,
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
                 (law, nodes)
             }
             Some(Expected::Hazard { hazard, sight }) if asks => {
-                let scratch = Box::new(hazard.scratch_at(&sight.z, d));
+                let scratch = Box::new(hazard.scratch_at(&sight.z));
                 let hazard = Source::Hazard {
                     hazard,
                     sight,
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
                 (hazard, INTERVALS + 1)
             }
             Some(Expected::Differences { sights, step }) if asks => {
-                let side = |sight: &'a Sight| (&sight.jacobian, program.scratch(&sight.z, d));
+                let side = |sight: &'a Sight| (&sight.jacobian, program.scratch(&sight.z));
                 let sights = sights.iter().map(|both| both.each_ref().map(side));
                 let step = *step;
                 (
@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
         Reader {
             look,
             program,
-            scratch: program.scratch(&look.sight.z, d),
+            scratch: program.scratch(&look.sight.z),
             source,
             cache,
             d,

@@ -152,7 +152,7 @@ pub fn random_table(density: &Density, rows: usize, random: &mut Random) -> Tabl
 pub fn log_likelihoods(density: &Density, table: &Table, theta: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let (columns, constant) = density.load_columns(&table.columns, table.rows);
     let program = density.row_program();
-    let mut scratch = program.scratch(&density.interface(theta).z, theta.len());
+    let mut scratch = program.scratch(&density.interface(theta).z);
     let mut values = Vec::with_capacity(table.rows);
     for (block, rows) in blocks(&columns, table.rows) {
         program.forward(&block, rows, &mut scratch);
@@ -166,7 +166,7 @@ pub fn record_gradients(density: &Density, table: &Table, theta: &[f64]) -> Vec<
     let (columns, _) = density.load_columns(&table.columns, table.rows);
     let program = density.row_program();
     let jacobian = density.interface_jacobian(theta);
-    let mut scratch = program.scratch(&density.interface(theta).z, theta.len());
+    let mut scratch = program.scratch(&density.interface(theta).z);
     let mut gradients = Vec::with_capacity(table.rows * theta.len());
     for (block, rows) in blocks(&columns, table.rows) {
         let of_block = program.gradients(&block, rows, &jacobian, &mut scratch);
@@ -189,7 +189,7 @@ pub fn log_density(density: &Density, table: &Table, theta: &[f64]) -> [f64; 3] 
 pub fn gradient(density: &Density, table: &Table, theta: &[f64]) -> Vec<f64> {
     let (columns, _) = density.load_columns(&table.columns, table.rows);
     let program = density.row_program();
-    let mut scratch = program.scratch(&density.interface(theta).z, theta.len());
+    let mut scratch = program.scratch(&density.interface(theta).z);
     let mut adjoint = vec![0.0; program.interface_length()];
     for (block, rows) in blocks(&columns, table.rows) {
         program.forward(&block, rows, &mut scratch);

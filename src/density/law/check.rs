@@ -57,7 +57,7 @@ impl Law<'_> {
         let records = self.public_records(theta, rng);
         let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let Sight { z, jacobian } = self.sight(space, frame.centre(), frame);
-        let mut scratch = self.scratch_at(&z, frame.coordinates());
+        let mut scratch = self.scratch_at(&z);
         let Located {
             values,
             probabilities,
@@ -217,7 +217,7 @@ impl Law<'_> {
     fn masses(&self, step: &Step, block: &[&[f64]], places: &[Vec<f64>]) -> Masses {
         let mut endless = [false; RECORDS];
         let Masses(mut of_records) = Masses::at(places, |theta, add| {
-            let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
+            let mut work = self.work(&self.interface(theta), RECORDS);
             self.conditionals(step, block, RECORDS, &mut work, |i, found| match found {
                 Ok(conditional) if conditional.is_resolved => add(i, conditional.log_mass),
                 Ok(_) => {}

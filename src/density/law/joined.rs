@@ -43,7 +43,7 @@ impl Law<'_> {
             };
             let steps: Vec<Step> = steps.iter().zip(scales).map(with).collect();
             let masses = Masses::at(places, |theta, add| {
-                let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
+                let mut work = self.work(&self.interface(theta), RECORDS);
                 let found = self.normals(&steps, &base, RECORDS, &mut work);
                 for (i, normal) in found.into_iter().enumerate() {
                     if let Some(normal) = normal {

@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use super::super::nodes::NODES;
 use super::super::{BLOCK, RowProgram};
 use super::{Design, Law, Step, Work};
-use crate::function::exp;
+use crate::function::{asinh, exp};
+use crate::linear::vectorised;
 use crate::model::{Model, PrivateGraph, PrivateId, PrivateOp, Scalar, operands};
 
 /// The longest step, in asinh(s).
@@ -139,12 +140,12 @@ pub(super) struct Near {
 
 /// The longest step in which s lies.
 fn step_of(s: f64) -> i64 {
-    (s.asinh() / LONGEST).round() as i64
+    (asinh(s) / LONGEST).round() as i64
 }
 
 /// The point that is nearest to s where steps were halved so often, and its place.
 fn nearest(s: f64, halved: u32) -> i64 {
-    (s.asinh() / LONGEST * f64::from(halved).exp2()).round() as i64
+    (asinh(s) / LONGEST * f64::from(halved).exp2()).round() as i64
 }
 
 fn place(point: i64, halved: u32) -> f64 {
@@ -242,36 +243,36 @@ impl<'a> Law<'a> {
         self.program.forward(&block, rows, &mut work.program);
         let mut at = [f64::NAN; BLOCK];
         at[..rows].copy_from_slice((self.program).output(single.root, &block, rows, &work.program));
-        let lattice = &mut work.lattices[k];
-        let anchors = single.anchors(&at[..rows], lattice);
+        let Work {
+            program, lattices, ..
+        } = work;
         let count = single.law.nodes();
         let mut near = Near {
             values: vec![0.0; count * BLOCK],
             weights: vec![0.0; count * BLOCK],
             is_found: [false; BLOCK],
         };
-        for (i, anchor) in anchors.iter().enumerate() {
-            if let Some(anchor) = anchor {
-                for j in 0..count {
+        let mut at_points = vec![0.0; count * BLOCK];
+        let anchors = single.anchors(&at[..rows], &mut lattices[k]);
+        for j in 0..count {
+            for (i, anchor) in anchors.iter().enumerate() {
+                if let Some(anchor) = anchor {
                     near.values[j * BLOCK + i] = anchor.values[j];
+                    near.weights[j * BLOCK + i] = anchor.weights[j];
+                    at_points[j * BLOCK + i] = anchor.log_densities[j];
                 }
             }
         }
         let mut totals = [0.0; BLOCK];
         let mut log_densities = [0.0; BLOCK];
         for j in 0..count {
-            let trial = &near.values[j * BLOCK..][..rows];
+            let node = j * BLOCK..j * BLOCK + rows;
             let found = &mut log_densities[..rows];
             let again = (base, Some(&step.dependents));
-            self.evaluate(step, again, trial, &mut work.program, found);
-            for (i, anchor) in anchors.iter().enumerate() {
-                if let Some(anchor) = anchor
-                    && anchor.weights[j] > 0.0
-                {
-                    let weight = anchor.weights[j] * exp(found[i] - anchor.log_densities[j]);
-                    near.weights[j * BLOCK + i] = weight;
-                    totals[i] += weight;
-                }
+            self.evaluate(step, again, &near.values[node.clone()], program, found);
+            weigh_again(&mut near.weights[node.clone()], found, &at_points[node]);
+            for (total, weight) in totals.iter_mut().zip(&near.weights[j * BLOCK..][..rows]) {
+                *total += weight;
             }
         }
         for (is_found, total) in near.is_found.iter_mut().zip(&totals[..rows]) {
@@ -286,6 +287,16 @@ impl<'a> Law<'a> {
     }
 }
 
+vectorised! {
+    /// Multiplies weights by how much more likely their nodes are than they were; what is 0 stays.
+    fn weigh_again(weights: &mut [f64], log_densities: &[f64], before: &[f64]) {
+        for ((weight, now), before) in weights.iter_mut().zip(log_densities).zip(before) {
+            let weighed = *weight * exp(now - before);
+            *weight = if *weight > 0.0 { weighed } else { 0.0 };
+        }
+    }
+}
+
 impl Single<'_> {
     /// The part of the whole law's interface that this one reads.
     pub fn lattice(&self, z: &[f64]) -> Lattice {
@@ -297,7 +308,7 @@ impl Single<'_> {
     }
 
     /// The points nearest to these numbers.
-    fn anchors(&self, numbers: &[f64], lattice: &mut Lattice) -> Vec<Option<Anchor>> {
+    fn anchors<'l>(&self, numbers: &[f64], lattice: &'l mut Lattice) -> Vec<Option<&'l Anchor>> {
         if lattice.found.len() > KEPT {
             lattice.found.clear();
             lattice.halved.clear();
@@ -328,7 +339,8 @@ impl Single<'_> {
         wanted.sort_unstable();
         wanted.dedup();
         self.find(&wanted, lattice);
-        keys.iter().map(|key| lattice.found[&(*key)?]).collect()
+        let anchor = |key: Option<(u32, i64)>| lattice.found[&key?].as_ref();
+        keys.into_iter().map(anchor).collect()
     }
 
     /// How often a step is halved, by how fast the law moves with s at its middle.
@@ -366,7 +378,7 @@ impl Single<'_> {
 
     fn work<'w>(&self, lattice: &'w mut Lattice) -> &'w mut Work {
         let Lattice { z, work, .. } = lattice;
-        work.get_or_insert_with(|| Box::new(self.law.work(z, BLOCK, 0)))
+        work.get_or_insert_with(|| Box::new(self.law.work(z, BLOCK)))
     }
 
     /// Searches for the law at these points.

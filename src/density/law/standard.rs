@@ -415,7 +415,7 @@ impl Law<'_> {
         let base: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut judged = 0;
         for theta in places {
-            let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
+            let mut work = self.work(&self.interface(theta), RECORDS);
             let searched = self.search_standard((step, standard), &base, RECORDS, &mut work);
             let Some(found) = searched else {
                 continue;

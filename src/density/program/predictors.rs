@@ -400,7 +400,7 @@ mod tests {
         let jacobian = density
             .jacobian_of(program.interface(), &theta)
             .in_frame(&frame);
-        let scratch = program.scratch(&density.values(&theta, &interface).concat(), d);
+        let scratch = program.scratch(&density.values(&theta, &interface).concat());
         Records {
             density,
             program,

@@ -222,7 +222,7 @@ impl Table {
         let part = |(units, rows): (Range<usize>, Range<usize>)| {
             let program = density.row_program();
             let mut window = self.columns.window();
-            let mut scratch = draws.first().map(|z| program.scratch(z, 0));
+            let mut scratch = draws.first().map(|z| program.scratch(z));
             let count = units.len();
             let mut sums = vec![0.0; count * draws.len()];
             let mut unit = units.start;

@@ -48,7 +48,7 @@ impl Idle {
                 program.set_interface(&mut scratch, z);
                 scratch
             }
-            None => program.scratch(z, 0),
+            None => program.scratch(z),
         }
     }
 
@@ -193,8 +193,8 @@ impl Table {
         let program = density.row_program();
         let part = |blocks: Vec<usize>| {
             let mut window = self.columns.window();
-            let mut at_from = program.scratch(&z_from, 0);
-            let mut at_to = program.scratch(&z_to, 0);
+            let mut at_from = program.scratch(&z_from);
+            let mut at_to = program.scratch(&z_to);
             let mut sums = Sums::default();
             for start in blocks {
                 let counts = self.counts_of_block(start);

@@ -114,8 +114,8 @@ impl Table {
         let program = density.row_program();
         let part = |units: Range<usize>| {
             let mut window = self.columns.window();
-            let mut at_from = program.scratch(z_from, 0);
-            let mut at_to = program.scratch(z_to, 0);
+            let mut at_from = program.scratch(z_from);
+            let mut at_to = program.scratch(z_to);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             let (mut before, mut after) = (0i128, 0i128);

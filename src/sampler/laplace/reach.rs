@@ -161,7 +161,7 @@ fn simulated(
     let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
     let columns: Vec<&[f64]> = law.columns().iter().map(|&c| &raw[c][..]).collect();
     let sight = law.sight(&form.space, point, frame);
-    let mut scratch = law.scratch_at(&sight.z, frame.coordinates());
+    let mut scratch = law.scratch_at(&sight.z);
     law.scores(
         &columns,
         RECORDS,

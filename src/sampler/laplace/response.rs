@@ -243,10 +243,10 @@ impl<'a> Response<'a> {
     /// a share, or the law gives values that are not finite.
     pub fn efficiency(&self, clip: f64, mean: f64, m: usize) -> Option<Matrix> {
         let columns = self.columns();
-        let mut scratch = self.law.scratch_at(&self.here.z, m);
+        let mut scratch = self.law.scratch_at(&self.here.z);
         let located = self.law.locate(&columns, RECORDS, &mut scratch);
         let mut records: Vec<Vec<(f64, Vec<f64>)>> = vec![Vec::new(); RECORDS];
-        self.visit(&located, &self.here, m, |_, node| {
+        self.visit(&located, &self.here, |_, node| {
             for (i, &p) in node.probabilities.iter().enumerate() {
                 let gradient = (0..m).map(|j| node.gradients[j * BLOCK + i]).collect();
                 records[i].push((p, gradient));
@@ -318,15 +318,15 @@ impl<'a> Response<'a> {
         let m = at.len();
         let moved = self.frame.moved(at);
         let there = self.law.sight(&self.form.space, moved.centre(), &moved);
-        let mut scratch = self.law.scratch_at(&there.z, m);
+        let mut scratch = self.law.scratch_at(&there.z);
         let located = self.law.locate(&self.columns(), RECORDS, &mut scratch);
         let mut gradients = Vec::new();
-        self.visit(&located, &there, m, |_, node| {
+        self.visit(&located, &there, |_, node| {
             gradients.push((node.probabilities.to_vec(), node.gradients.to_vec()));
         });
         let mut mean = vec![0.0; m];
         let mut slope = vec![0.0; m * m];
-        self.visit(&located, &self.here, m, |node, here| {
+        self.visit(&located, &self.here, |node, here| {
             let (there_probabilities, there) = &gradients[node];
             for i in 0..here.probabilities.len() {
                 // Where the gradient is not finite in one of the two, it counts in neither.
@@ -347,8 +347,8 @@ impl<'a> Response<'a> {
     }
 
     /// Visits the nodes, with the gradients that records have in this sight.
-    fn visit(&self, located: &Located, sight: &Sight, m: usize, visit: impl FnMut(usize, Node)) {
-        let scratch = &mut self.law.scratch_at(&sight.z, m);
+    fn visit(&self, located: &Located, sight: &Sight, visit: impl FnMut(usize, Node)) {
+        let scratch = &mut self.law.scratch_at(&sight.z);
         let pull = Pull::Whole(&sight.jacobian);
         self.law
             .scores_at(located, &self.columns(), RECORDS, pull, scratch, visit);

@@ -108,11 +108,11 @@ impl Response<'_> {
     ) -> Option<Matrix> {
         let m = self.frame.coordinates();
         let columns = self.columns();
-        let mut scratch = self.law.scratch_at(&self.here.z, m);
+        let mut scratch = self.law.scratch_at(&self.here.z);
         let located = self.law.locate(&columns, RECORDS, &mut scratch);
         let mut whole = Matrix::new(m, m, |_, _| 0.0);
         let mut outcomes = vec![Vec::new(); located.outcomes(0).count() * RECORDS];
-        self.visit(&located, &self.here, m, |j, node| {
+        self.visit(&located, &self.here, |j, node| {
             let possible = node.probabilities.iter().enumerate();
             for (i, &p) in possible.filter(|(_, p)| **p > 0.0) {
                 let score: Vec<f64> = (0..m).map(|j| node.gradients[j * BLOCK + i]).collect();

@@ -35,7 +35,7 @@ impl Search {
         let frame = self.frame(form);
         let sight = hazard.sight(&form.space, frame.centre(), &frame);
         let m = form.coordinates as usize;
-        let mut scratch = hazard.scratch_at(&sight.z, m);
+        let mut scratch = hazard.scratch_at(&sight.z);
         let mut weights = vec![0.0; INTERVALS * BLOCK];
         let mut vectors = vec![0.0; INTERVALS * m * BLOCK];
         let (mut sum, mut total) = (vec![0.0; m], 0.0);
