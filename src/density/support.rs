@@ -3,10 +3,15 @@
 
 use super::nodes::NODES;
 use super::scale::Scale;
-use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
+use super::{BLOCK, RowProgram};
+use crate::model::{Binary, Model, PrivateId, PrivateOp, RecordColumn, Scalar};
 
 /// The most atoms of a real outcome.
 const ATOMS: usize = 4;
+/// The number of values of a column at which its variate is tried, and, where a side has no bound, their distance in
+/// asinh(x).
+const TRIED: usize = 4096;
+const APART: f64 = 0.01;
 
 /// The support of an outcome, and the scale on which it has a density.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +44,13 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
         });
     }
     let variate = model.outcomes.iter().find(|o| o.column == column);
+    if let Some(atoms) = variate.and_then(|o| classes(model, column, o.variate)) {
+        found.push(Support {
+            atoms,
+            range: None,
+            scale: Scale::default(),
+        });
+    }
     let mut scales: Vec<Scale> = variate
         .filter(|_| !is_int)
         .and_then(|o| Scale::of(model, column, o.variate))
@@ -75,6 +87,74 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
         }
     }
     found
+}
+
+/// One value of a column for each value of a variate that has only a few, as that of `(y > 0) ~ bernoulli(p)`: the
+/// density is one of the variate, and other values of the column say the same.
+fn classes(model: &Model, column: usize, variate: Scalar) -> Option<Vec<f64>> {
+    let order = model.needed_private_nodes(&[variate]);
+    let graph = &model.graphs.private;
+    let is_column = |id: PrivateId| matches!(graph.node(id).op, PrivateOp::Column(_));
+    let program = RowProgram::compile(&model.graphs, &order, &[variate], is_column);
+    if program.columns().len() != 1 || program.interface_length() > 0 {
+        return None;
+    }
+    let operands = order.iter().filter_map(|&id| match graph.node(id).op {
+        PrivateOp::Binary(_, a, b) => a.as_number().or(b.as_number()),
+        _ => None,
+    });
+    let tried = tried(&model.columns[column], operands);
+    let mut scratch = program.scratch(&[]);
+    let mut found: Vec<[f64; 2]> = Vec::new();
+    for block in tried.chunks(BLOCK) {
+        program.forward(&[block], block.len(), &mut scratch);
+        let variates = program.output(0, &[block], block.len(), &scratch);
+        for (&x, &v) in block.iter().zip(variates) {
+            if v.is_nan() {
+                return None;
+            }
+            if found.iter().all(|[_, other]| *other != v) {
+                found.push([x, v]);
+            }
+        }
+        if found.len() > NODES {
+            return None;
+        }
+    }
+    let are_fewer = found.len() > 1 && found.len() < tried.len();
+    are_fewer.then(|| found.into_iter().map(|[x, _]| x).collect())
+}
+
+/// Values of a column all over its range, and around those to which it may be compared.
+fn tried(column: &RecordColumn, compared: impl Iterator<Item = f64>) -> Vec<f64> {
+    let low = column.lower.unwrap_or(f64::NEG_INFINITY);
+    let high = column.upper.unwrap_or(f64::INFINITY);
+    let around = |c: f64| {
+        if column.is_int {
+            [c.floor() - 1.0, c.floor(), c.floor() + 1.0]
+        } else {
+            [c.next_down(), c, c.next_up()]
+        }
+    };
+    let step = |k: usize| {
+        let from_middle = k as f64 - TRIED as f64 / 2.0;
+        if column.is_int {
+            match (column.lower, column.upper) {
+                (Some(low), _) => low + k as f64,
+                (None, Some(high)) => high - k as f64,
+                (None, None) => from_middle,
+            }
+        } else if (high - low).is_finite() {
+            low + (high - low) * k as f64 / (TRIED - 1) as f64
+        } else {
+            (APART * from_middle).sinh()
+        }
+    };
+    let all = compared.flat_map(around).chain((0..TRIED).map(step));
+    let mut all: Vec<f64> = all.filter(|x| (low..=high).contains(x)).collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
 }
 
 /// Constants to which a real column may be equal with some probability: none; those to which it is
