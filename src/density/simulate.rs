@@ -23,8 +23,10 @@ use super::covariate::covariate;
 use super::grid::{CELLS, Grid, REFINEMENTS, finite};
 use super::joint::{Normal, normals};
 use super::scale::Scale;
+use super::support::{atoms, classes};
 use super::{BLOCK, Density, RowProgram, Scratch};
-use crate::model::{Model, PrivateOp, Scalar};
+use crate::function::exp;
+use crate::model::{Model, Outcome, PrivateOp, Scalar};
 
 /// Rounds over outcomes that are joined and not normal.
 const ROUNDS: usize = 6;
@@ -46,9 +48,34 @@ pub struct Simulator<'a> {
     of_terms: Vec<Vec<usize>>,
     /// From each outcome to the variate of its density.
     scales: Vec<Scale>,
+    /// For each outcome, what its distribution may be besides a density.
+    atoms: Vec<Vec<Atoms>>,
     precise: bool,
     by_bounds: bool,
     beyond_bounds: bool,
+}
+
+/// Values of an outcome that may have a probability of their own.
+struct Atoms {
+    values: Vec<f64>,
+    /// Whether there are no others.
+    are_all: bool,
+}
+
+impl Atoms {
+    /// The sets that an outcome of the model may have; it may also have none.
+    fn of(model: &Model, outcome: &Outcome, terms: &[Scalar]) -> Vec<Atoms> {
+        let sets = atoms(model, outcome.column, terms).into_iter();
+        let beside_density = sets.filter(|set| !set.is_empty()).map(|values| Atoms {
+            values,
+            are_all: false,
+        });
+        let alone = classes(model, outcome.column, outcome.variate).map(|values| Atoms {
+            values,
+            are_all: true,
+        });
+        beside_density.chain(alone).collect()
+    }
 }
 
 /// Public rows from which covariates are taken.
@@ -76,8 +103,30 @@ impl<'a> Simulator<'a> {
     /// One that computes these numbers of a record too.
     pub fn with(density: &'a Density, others: &[Scalar]) -> Self {
         let model = &density.model;
-        let mut roots = model.likelihood_terms().to_vec();
-        roots.extend(model.outcomes.iter().map(|o| o.variate));
+        let terms = model.likelihood_terms();
+        let of_terms = outcomes_of_terms(model);
+        let possible_atoms = |(k, outcome): (usize, &Outcome)| {
+            let own = terms.iter().zip(&of_terms);
+            let own = own.filter(|(_, outcomes)| outcomes.contains(&k));
+            Atoms::of(model, outcome, &own.map(|(t, _)| *t).collect::<Vec<_>>())
+        };
+        let atoms: Vec<Vec<Atoms>> = model
+            .outcomes
+            .iter()
+            .enumerate()
+            .map(possible_atoms)
+            .collect();
+        // The size of a value is not that of a variate that is the same for most.
+        let variate = |(outcome, atoms): (&Outcome, &Vec<Atoms>)| {
+            let column = model.columns_under(&[outcome.variate])[0].1;
+            if atoms.iter().any(|set| set.are_all) {
+                Scalar::Private(column)
+            } else {
+                outcome.variate
+            }
+        };
+        let mut roots = terms.to_vec();
+        roots.extend(model.outcomes.iter().zip(&atoms).map(variate));
         roots.extend(others);
         let graph = &model.graphs.private;
         let column = |id| match graph.node(id).op {
@@ -92,7 +141,8 @@ impl<'a> Simulator<'a> {
             sources: sources.collect(),
             program,
             steps: steps(model),
-            of_terms: outcomes_of_terms(model),
+            of_terms,
+            atoms,
             scales: (model.outcomes.iter())
                 .map(|o| Scale::of(model, o.column, o.variate).unwrap_or_default())
                 .collect(),
@@ -313,16 +363,22 @@ impl<'a> Simulator<'a> {
         let c = self.column(outcome);
         let variate = model.likelihood_terms().len() + outcome;
         let column = &model.columns[c];
-        let grid = if self.beyond_bounds && !column.is_int {
-            Grid::over(false, None, None)
-        } else {
-            Grid::over(column.is_int, column.lower, column.upper)
+        let atoms = &self.atoms[outcome];
+        let is_atom = |x: f64| atoms.iter().any(|set| set.values.contains(&x));
+        // Beyond a bound that has a probability of its own, there is nothing.
+        let bound = |bound: Option<f64>| {
+            let stays = column.is_int || !self.beyond_bounds;
+            bound.filter(|b| stays || is_atom(*b))
         };
+        let grid = Grid::over(column.is_int, bound(column.lower), bound(column.upper));
         let mut grids = vec![grid; raw[c].len()];
         let fill = |grids: &mut [Grid], raw: &mut [Vec<f64>], scratch: &mut Scratch| {
             for cell in 0..CELLS {
                 for (value, grid) in raw[c].iter_mut().zip(&*grids) {
-                    *value = grid.middle(cell);
+                    let middle = grid.middle(cell);
+                    // An atom is not part of the density around it.
+                    let is_beside = !column.is_int && is_atom(middle);
+                    *value = if is_beside { middle.next_up() } else { middle };
                 }
                 self.evaluate(raw, scratch, (terms, variate), |i, log_density, v| {
                     grids[i].put(cell, log_density, v);
@@ -349,9 +405,22 @@ impl<'a> Simulator<'a> {
                 fill(&mut grids, raw, scratch);
             }
         }
+        let log_densities = |x: f64| {
+            let mut found = vec![0.0; grids.len()];
+            raw[c].fill(x);
+            self.evaluate(raw, scratch, (terms, variate), |i, log_density, _| {
+                found[i] = log_density;
+            });
+            found
+        };
+        let drawn = AtomsAt::new(atoms, log_densities);
         let count = rngs.len();
         for (i, (value, grid)) in raw[c].iter_mut().zip(&grids).enumerate() {
             let rng = &mut rngs[i % count];
+            if let Some(atom) = drawn.draw(i, grid, rng) {
+                *value = atom;
+                continue;
+            }
             *value = match grid.cells().filter(|_| self.precise) {
                 None => grid.draw(rng),
                 Some(cells) => {
@@ -386,6 +455,55 @@ impl<'a> Simulator<'a> {
                 each(start + i, log_density, output_of(root)[i]);
             }
         }
+    }
+}
+
+/// The probabilities of the atoms of an outcome, by record.
+struct AtomsAt<'a> {
+    /// For each set, those of its values.
+    sets: Vec<(&'a Atoms, Vec<Vec<f64>>)>,
+}
+
+impl<'a> AtomsAt<'a> {
+    /// `log_densities` gives those of all records at a value of the outcome.
+    fn new(sets: &'a [Atoms], mut log_densities: impl FnMut(f64) -> Vec<f64>) -> AtomsAt<'a> {
+        let mut at = |atoms: &Atoms| {
+            let each = atoms.values.iter().map(|x| log_densities(*x));
+            each.collect()
+        };
+        AtomsAt {
+            sets: sets.iter().map(|atoms| (atoms, at(atoms))).collect(),
+        }
+    }
+
+    /// The atom that a record draws, if it draws one. Of the sets and the density alone, those count whose
+    /// probabilities are nearest to a sum of 1.
+    fn draw(&self, i: usize, grid: &Grid, rng: &mut impl Rng) -> Option<f64> {
+        if self.sets.is_empty() {
+            return None;
+        }
+        let density = grid.cells().map_or(0.0, |cells| exp(cells.log_mass));
+        let off = |total: f64| {
+            let off = total.ln().abs();
+            if off.is_nan() { f64::INFINITY } else { off }
+        };
+        let (mut least, mut found) = (off(density), None);
+        for (atoms, logs) in &self.sets {
+            let of_atoms = logs.iter().map(|of_value| exp(of_value[i])).sum::<f64>();
+            let total = of_atoms + if atoms.are_all { 0.0 } else { density };
+            if off(total) < least {
+                (least, found) = (off(total), Some((atoms, logs, total)));
+            }
+        }
+        let (atoms, logs, total) = found?;
+        let mut left = rng.random::<f64>() * total;
+        let mut each = atoms.values.iter().zip(logs);
+        let chosen = each.find(|(_, of_value)| {
+            left -= exp(of_value[i]);
+            left <= 0.0
+        });
+        let last = atoms.values.last().filter(|_| atoms.are_all);
+        chosen.map(|(x, _)| *x).or(last.copied())
     }
 }
 
@@ -458,6 +576,53 @@ mod tests {
             "{what}: variance {} for {variance}",
             square(2)
         );
+    }
+
+    // Oracle: the probability of 0, and moments of the logarithms of the others. If it failed: a table that is simulated
+    // from a model of costs would have no patient without any, or nothing but one value.
+    #[test]
+    fn values_with_a_probability_of_their_own_are_drawn() {
+        let n = 4000;
+        let (p, mean, sd) = (0.7_f64, 2.0, 0.5_f64);
+        let theta = [(p / (1.0 - p)).ln(), mean, sd.ln()];
+        for y in ["real<lower=0, upper=300> y", "real<lower=0> y", "real y"] {
+            for model in [
+                "(y > 0) ~ bernoulli_logit(a); target += y > 0 ? lognormal_lpdf(y | m, s) : 0;",
+                "target += y > 0 ? log_inv_logit(a) + lognormal_lpdf(y | m, s) : log1m_inv_logit(a);",
+                "target += y == 0 ? log1m_inv_logit(a) : log_inv_logit(a) + lognormal_lpdf(y | m, s);",
+            ] {
+                if y == "real y" && !model.contains("==") {
+                    continue;
+                }
+                let source = format!(
+                    "record {{ {y}; }} parameters {{ real a; real m; real<lower=0> s; }} model {{ {model} }}"
+                );
+                let what = format!("{y}; {model}");
+                let drawn = &simulate(&source, &theta, n)[0];
+                let is_any: Vec<f64> = drawn
+                    .iter()
+                    .map(|y| f64::from(u8::from(*y != 0.0)))
+                    .collect();
+                assert_moments(&is_any, p, p * (1.0 - p), &what);
+                let positive = drawn.iter().filter(|y| **y != 0.0);
+                let logs: Vec<f64> = positive.map(|y| y.ln()).collect();
+                assert_moments(&logs, mean, sd * sd, &what);
+            }
+        }
+        // A variate of few values, and a comparison that gives its constant no probability.
+        let visits =
+            "record { int<lower=0, upper=60> y; } parameters { real a; real m; real<lower=0> s; }
+            model { (y > 2) ~ bernoulli_logit(a); }";
+        let drawn = simulate(visits, &theta, n)[0].clone();
+        let is_any: Vec<f64> = drawn
+            .iter()
+            .map(|y| f64::from(u8::from(*y > 2.0)))
+            .collect();
+        assert_moments(&is_any, p, p * (1.0 - p), visits);
+        let folded = "record { real<lower=-20, upper=20> y; } parameters { real a; real m; real<lower=0> s; }
+            model { target += y == 0 ? normal_lpdf(0 | m, s) : normal_lpdf(y | m, s); }";
+        let drawn = simulate(folded, &theta, n)[0].clone();
+        assert_moments(&drawn, mean, sd * sd, folded);
     }
 
     // If it failed: predictions and tuning before there is data would be for data unlike the

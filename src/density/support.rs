@@ -59,11 +59,7 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
     if !scales.contains(&Scale::default()) {
         scales.push(Scale::default());
     }
-    let atoms = if is_int {
-        vec![Vec::new()]
-    } else {
-        atoms(model, column, terms)
-    };
+    let atoms = atoms(model, column, terms);
     // Bounds may cut off a part of the model's density, or lie inside of the positive numbers.
     let zero = lower.filter(|low| *low > 0.0).map(|_| 0.0);
     let lowest = if zero.is_some() {
@@ -91,7 +87,7 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
 
 /// One value of a column for each value of a variate that has only a few, as that of `(y > 0) ~ bernoulli(p)`: the
 /// density is one of the variate, and other values of the column say the same.
-fn classes(model: &Model, column: usize, variate: Scalar) -> Option<Vec<f64>> {
+pub(super) fn classes(model: &Model, column: usize, variate: Scalar) -> Option<Vec<f64>> {
     let order = model.needed_private_nodes(&[variate]);
     let graph = &model.graphs.private;
     let is_column = |id: PrivateId| matches!(graph.node(id).op, PrivateOp::Column(_));
@@ -157,10 +153,18 @@ fn tried(column: &RecordColumn, compared: impl Iterator<Item = f64>) -> Vec<f64>
     all
 }
 
-/// Constants to which a real column may be equal with some probability: none; those to which it is
-/// tested for equality; also its bounds, where it is compared with them.
-fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
-    let RecordColumn { lower, upper, .. } = model.columns[column];
+/// Constants to which a column may be equal with some probability of their own: none; those to which it is
+/// tested for equality; also its bounds, where it is compared with them. An int has none.
+pub(super) fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
+    let RecordColumn {
+        is_int,
+        lower,
+        upper,
+        ..
+    } = model.columns[column];
+    if is_int {
+        return vec![Vec::new()];
+    }
     let graph = &model.graphs.private;
     let is_column = |s: Scalar| match s {
         Scalar::Private(id) => graph.node(id).op == PrivateOp::Column(column as u32),
