@@ -29,8 +29,10 @@ const OUTER: usize = 4;
 const IN_TAIL: f64 = 1e-4;
 /// Cells whose log density changes by more than this are taken to change by this.
 const STEEPEST: f64 = 20.0;
-/// The largest size of a value in an unbounded column.
+/// The largest size of a value in an unbounded column, and the most mass that may be near there: the tail of a
+/// lognormal outcome that spreads over many orders of magnitude, but not a density that is flat.
 pub(super) const FAR: f64 = 1e9;
+const MOST_BEYOND: f64 = 0.01;
 
 /// A finite bound: an infinite one is none.
 pub(super) fn finite(bound: Option<f64>) -> Option<f64> {
@@ -284,7 +286,7 @@ impl Grid {
     pub fn leaves(&self, cells: &Cells) -> bool {
         let far = |k: &usize| self.middle(*k).abs() > 0.5 * FAR;
         let mass: f64 = (0..CELLS).filter(far).map(|k| cells.masses[k]).sum();
-        mass > 1e-6
+        mass > MOST_BEYOND
     }
 
     fn scale_to_value(&self, at: f64) -> f64 {

@@ -1136,6 +1136,26 @@ fn means_that_are_far_off_have_a_law() {
     );
 }
 
+// Costs where there are any, with a scale as wide as a search may begin with: a part in a thousand of them is beyond
+// the largest size of a value. Oracle: the information of a normal mean and scale, times the probability of any. If it
+// failed: records far out would have no law, and steps from what is left be hundreds of sds long.
+#[test]
+fn the_far_tail_of_a_wide_outcome_may_be_beyond_all_values() {
+    let theta: [f64; 3] = [0.0, 6.0, 1.5];
+    let variance = (2.0 * theta[2]).exp();
+    assert_law(
+        "wide costs",
+        "record { real<lower=0, upper=1000> y; }
+         parameters { real a; real b; real<lower=0> s; }
+         model { a ~ normal(0, 2); b ~ normal(3, 2); s ~ exponential(1);
+           target += y > 0 ? log_inv_logit(a) + lognormal_lpdf(y | b, s) : log1m_inv_logit(a); }",
+        &theta,
+        &[1.0],
+        &[0.25, 0.5 / variance, 1.0],
+        [0.05, 0.05],
+    );
+}
+
 // Oracle: a sweep over all instructions. If it failed: the density of an outcome would be that of another value.
 #[test]
 fn a_sweep_again_has_the_values_of_a_sweep() {
