@@ -71,10 +71,12 @@ impl Form {
                 .law(density)
                 .is_some_and(|law| law.has_real_outcomes_only());
         let wide = begins_wide.then(|| widest_of_prior(density, &form.middle, SEED));
-        match wide.flatten() {
-            Some(wide) => Form::about_place(density, wide),
-            None => Ok(form),
-        }
+        let about_wide = wide.flatten().map(|wide| Form::about_place(density, wide));
+        // Outcomes may spread too widely there to be integrated over.
+        let about_wide = about_wide.transpose()?;
+        Ok(about_wide
+            .filter(|wide| wide.no_law.is_none())
+            .unwrap_or(form))
     }
 
     /// The same, about these parameters.
@@ -525,5 +527,25 @@ mod tests {
             let (form, dimension) = form(parameters, model);
             assert_eq!(form.coordinates as usize, dimension, "{model}");
         }
+    }
+
+    // Costs by a gamma density, whose shape may be so small that a grid has not all of their mass. If it failed: the model
+    // would have no law, and of nine answers three were off by 5 to 18 of their own sds.
+    #[test]
+    fn a_search_begins_wide_only_where_outcomes_have_a_law() {
+        let source = "record { real<lower=0, upper=10000> y; vector<lower=-3, upper=3>[2] x; }
+            parameters { real a; vector[2] b; real c; vector[2] d; real<lower=0> k; }
+            model {
+              a ~ normal(0, 2); b ~ normal(0, 1); c ~ normal(3, 2); d ~ normal(0, 1); k ~ lognormal(0, 1);
+              (y > 0) ~ bernoulli_logit(a + dot_product(x, b));
+              target += y > 0 ? gamma_lpdf(y | k, k / exp(c + dot_product(x, d))) : 0;
+            }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let middle = middle_of_prior(&density, SEED).unwrap();
+        let wide = widest_of_prior(&density, &middle, SEED).unwrap();
+        assert!(Law::of(&density, &wide, SEED).is_err());
+        let form = Form::of(&density).unwrap();
+        assert_eq!(form.no_law, None);
+        assert_eq!(form.middle, middle);
     }
 }
