@@ -619,10 +619,10 @@ mod tests {
             .map(|y| f64::from(u8::from(*y > 2.0)))
             .collect();
         assert_moments(&is_any, p, p * (1.0 - p), visits);
-        let folded = "record { real<lower=-20, upper=20> y; } parameters { real a; real m; real<lower=0> s; }
+        let compared = "record { real<lower=-20, upper=20> y; } parameters { real a; real m; real<lower=0> s; }
             model { target += y == 0 ? normal_lpdf(0 | m, s) : normal_lpdf(y | m, s); }";
-        let drawn = simulate(folded, &theta, n)[0].clone();
-        assert_moments(&drawn, mean, sd * sd, folded);
+        let drawn = simulate(compared, &theta, n)[0].clone();
+        assert_moments(&drawn, mean, sd * sd, compared);
     }
 
     // If it failed: predictions and tuning before there is data would be for data unlike the

@@ -25,13 +25,24 @@ pub enum NoLaw {
     )]
     NoDensity,
     #[error(
-        "the terms of the model for `{outcome}` are not a density of it: their integral changes with the parameters, by a factor of {factor:.3} between two places"
+        "the terms of the model for `{outcome}` are not a density of it: their integral changes with the parameters, by a factor of {} between two places",
+        times(*.factor)
     )]
     NotNormalised { outcome: String, factor: f64 },
     #[error(
         "no mass of `{outcome}` was found at the public parameters and records that were tried"
     )]
     NotFound { outcome: String },
+}
+
+/// A factor for people: far from the data it may have hundreds of digits.
+fn times(factor: f64) -> String {
+    const MANY: f64 = 1e6;
+    if factor < MANY {
+        format!("{factor:.3}")
+    } else {
+        "more than a million".to_owned()
+    }
 }
 
 fn quoted(names: &[String]) -> String {
