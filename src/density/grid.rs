@@ -29,9 +29,10 @@ const OUTER: usize = 4;
 const IN_TAIL: f64 = 1e-4;
 /// Cells whose log density changes by more than this are taken to change by this.
 const STEEPEST: f64 = 20.0;
-/// The largest size of a value in an unbounded column, and the most mass that may be near there: the tail of a
-/// lognormal outcome that spreads over many orders of magnitude, but not a density that is flat.
+/// The largest size of a value in an unbounded column.
 pub(super) const FAR: f64 = 1e9;
+/// The most mass that may be near there: the tail of a lognormal outcome that spreads over many orders of magnitude,
+/// but not a density that is flat.
 const MOST_BEYOND: f64 = 0.01;
 
 /// A finite bound: an infinite one is none.
@@ -282,7 +283,7 @@ impl Grid {
             .then_some(first)
     }
 
-    /// Whether some of the mass lies where an unbounded column ends.
+    /// Whether more of the mass than may be there lies where an unbounded column ends.
     pub fn leaves(&self, cells: &Cells) -> bool {
         let far = |k: &usize| self.middle(*k).abs() > 0.5 * FAR;
         let mass: f64 = (0..CELLS).filter(far).map(|k| cells.masses[k]).sum();

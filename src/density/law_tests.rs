@@ -137,6 +137,12 @@ fn a_variate_of_few_values_has_the_law_of_these() {
     );
     let centre = vec![0.0; 2];
     assert!(Law::of(&density, &centre, 1).is_err());
+    // Another outcome that depends on the column: its information would be that of y = 1.
+    let density = self::density(
+        "record { int<lower=0, upper=60> y; real z; } parameters { real a; real b; }
+         model { (y > 0) ~ bernoulli_logit(a); z ~ normal(b * y, 1); }",
+    );
+    assert!(Law::of(&density, &centre, 1).is_err());
 }
 
 // If it failed: axes and widths would be those of another outcome. Oracle: closed forms.

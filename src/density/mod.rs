@@ -5,6 +5,7 @@
 //! values that the parameter part computes and a block of records (see [`RowProgram`]). This module
 //! only computes; it holds no rows and releases nothing.
 
+mod atoms;
 mod covariate;
 mod curvature;
 mod frame;

@@ -295,7 +295,7 @@ pub struct Scratch {
     z: Vec<f64>,
     /// The places that records pick, per gather.
     places: Vec<[usize; BLOCK]>,
-    /// As many columns as were asked for at most.
+    /// As many columns as the most derivatives that were asked for.
     gradients: Vec<f64>,
 }
 

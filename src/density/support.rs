@@ -44,7 +44,17 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
         });
     }
     let variate = model.outcomes.iter().find(|o| o.column == column);
-    if let Some(atoms) = variate.and_then(|o| classes(model, column, o.variate)) {
+    // What else reads the column may tell its values apart.
+    let reads = |t: &&Scalar| {
+        model
+            .columns_under(&[**t])
+            .iter()
+            .any(|(c, _)| *c == column)
+    };
+    let mut readers = model.likelihood_terms().iter().filter(reads);
+    let is_read_by_own = readers.all(|t| terms.contains(t));
+    let by_variate = variate.filter(|_| is_read_by_own);
+    if let Some(atoms) = by_variate.and_then(|o| classes(model, column, o.variate)) {
         found.push(Support {
             atoms,
             range: None,

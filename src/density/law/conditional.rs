@@ -18,7 +18,7 @@ const ANY: [f64; 1] = [0.5];
 pub(super) enum Lost {
     /// No mass was found.
     Nowhere,
-    /// Mass is where an unbounded column ends.
+    /// Too much mass is where an unbounded column ends.
     Endless,
 }
 
